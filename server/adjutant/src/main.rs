@@ -1,0 +1,5 @@
+//! The `adjutant` binary.
+
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}
