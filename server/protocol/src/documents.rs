@@ -25,7 +25,10 @@ pub struct Document {
 impl Document {
     /// The file's text: keys sorted, two spaces a level, a newline at the end.
     pub fn text(&self) -> String {
-        format!("{:#}\n", self.content)
+        let mut content = self.content.clone();
+        // Another crate in the build may have switched serde_json to the order of insertion.
+        content.sort_all_objects();
+        format!("{content:#}\n")
     }
 }
 
@@ -133,28 +136,35 @@ fn omit_null(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(omit_null),
         Value::Object(object) => {
-            if let Some(Value::Array(types)) = object.get_mut("type") {
-                types.retain(|name| name != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    object.insert("type".to_owned(), only);
-                }
-            }
-            if object.get("default") == Some(&Value::Null) {
-                object.remove("default");
-            }
-            if let Some(Value::Array(options)) = object.get_mut("anyOf") {
-                options.retain(|option| option != &json!({ "type": "null" }));
-                if let [Value::Object(only)] = options.as_slice() {
-                    let only = only.clone();
-                    object.remove("anyOf");
-                    for (key, value) in only {
-                        object.entry(key).or_insert(value);
-                    }
-                }
-            }
+            omit_null_here(object);
             object.values_mut().for_each(omit_null);
         }
         _ => {}
+    }
+}
+
+fn omit_null_here(object: &mut Map<String, Value>) {
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if types.len() == 1 {
+            let only = types.remove(0);
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(options)) = object.get_mut("anyOf") {
+        options.retain(|option| option != &json!({ "type": "null" }));
+        if let [Value::Object(only)] = options.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
     }
 }

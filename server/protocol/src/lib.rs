@@ -55,3 +55,6 @@ pub use session::{
     SessionPromptParams, SessionSteerParams, SessionSubscribeParams, SessionSubscribeResult,
     SessionUnsteerParams, SessionUnsubscribeParams, WithdrawnText,
 };
+
+#[cfg(test)]
+mod tests;
