@@ -1,0 +1,102 @@
+//! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,agents/<agent id>.jsonl}`.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::StorageError;
+
+/// Characters of a folder's name that its key shows.
+const SLUG_CHARS: usize = 40;
+/// Bytes of the hash in a folder's key, each two digits.
+const HASH_BYTES: usize = 6;
+
+/// The folder that holds the sessions of all working folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionsDir(PathBuf);
+
+impl SessionsDir {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder of a working folder's sessions; it may not exist yet. The key is the name, for people, and a hash of the
+    /// whole canonical path, so that no two folders share one.
+    pub fn folder(&self, cwd: &Path) -> PathBuf {
+        let canonical = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
+        let hash = Sha256::digest(canonical.as_os_str().as_bytes());
+        let hash: String = hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let slug = slug(&canonical.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
+        self.0.join(format!("{slug}-{hash}"))
+    }
+
+    /// The files of one session. The id becomes a file name, so it must be fit for one.
+    pub fn session(&self, cwd: &Path, session_id: &str) -> Result<SessionPaths, StorageError> {
+        Ok(SessionPaths { folder: self.folder(cwd).join(file_name(session_id)?) })
+    }
+}
+
+/// The files of one root session and its agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPaths {
+    folder: PathBuf,
+}
+
+impl SessionPaths {
+    /// Of a session folder that was found, as by [`list`](super::list).
+    pub fn of_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn session_file(&self) -> PathBuf {
+        self.folder.join("session.jsonl")
+    }
+
+    pub fn lock_file(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    pub fn agent_file(&self, agent_id: &str) -> Result<PathBuf, StorageError> {
+        Ok(self.folder.join("agents").join(format!("{}.jsonl", file_name(agent_id)?)))
+    }
+}
+
+/// Makes a folder and those above it, for nobody but the user.
+pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn file_name(id: &str) -> Result<&str, StorageError> {
+    let fit = id.len() <= 128
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if fit { Ok(id) } else { Err(StorageError::InvalidName(id.chars().take(80).collect())) }
+}
+
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars() {
+        if slug.len() >= SLUG_CHARS {
+            break;
+        }
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "folder".to_owned() } else { slug.to_owned() }
+}

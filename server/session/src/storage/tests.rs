@@ -1,0 +1,1 @@
+//! Files that are cut, locked, refused and read back.
