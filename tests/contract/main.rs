@@ -2,6 +2,8 @@
 
 mod current;
 mod emit;
+mod fixtures;
+mod rows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,9 +5,11 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use vocab::{AgentId, SessionId};
 
-use crate::{Range, StopScope};
+use crate::params::reread;
+use crate::{BadParams, Range, StopScope};
 
 /// A command as a type.
 pub trait Command {
@@ -23,6 +25,8 @@ pub struct CommandRow {
     /// What it does, in one line.
     pub doc: &'static str,
     pub(crate) args: fn(&mut SchemaGenerator) -> Schema,
+    /// An argument as this version understands it: read, and written back.
+    pub reread_args: fn(Value) -> Result<Value, BadParams>,
 }
 
 macro_rules! commands {
@@ -45,7 +49,12 @@ macro_rules! commands {
 
         /// Every command of this version. A later version adds rows.
         pub const COMMANDS: &[CommandRow] = &[$(
-            CommandRow { name: $name, doc: $doc, args: SchemaGenerator::subschema_for::<$args> },
+            CommandRow {
+                name: $name,
+                doc: $doc,
+                args: SchemaGenerator::subschema_for::<$args>,
+                reread_args: reread::<$args>,
+            },
         )*];
     };
 }

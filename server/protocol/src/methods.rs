@@ -5,8 +5,10 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::{ClientCapability, agent, common, entry, fleet, lifecycle, session};
+use crate::params::reread;
+use crate::{BadParams, ClientCapability, agent, common, entry, fleet, lifecycle, session};
 
 /// Who sends a message, and whether it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,6 +88,10 @@ pub struct MethodRow {
     pub(crate) params: fn(&mut SchemaGenerator) -> Schema,
     /// None for a notification.
     pub(crate) result: Option<fn(&mut SchemaGenerator) -> Schema>,
+    /// Parameters as this version understands them: read, and written back. A field that it does not know is gone.
+    pub reread_params: fn(Value) -> Result<Value, BadParams>,
+    /// The same of a result; none for a notification.
+    pub reread_result: Option<fn(Value) -> Result<Value, BadParams>>,
 }
 
 macro_rules! methods {
@@ -120,6 +126,8 @@ macro_rules! methods {
                 doc: $doc,
                 params: SchemaGenerator::subschema_for::<$params>,
                 result: methods!(@schema $($result)?),
+                reread_params: reread::<$params>,
+                reread_result: methods!(@reread $($result)?),
             },
         )*];
     };
@@ -129,6 +137,8 @@ macro_rules! methods {
     (@result $result:ty) => { $result };
     (@schema) => { None };
     (@schema $result:ty) => { Some(SchemaGenerator::subschema_for::<$result>) };
+    (@reread) => { None };
+    (@reread $result:ty) => { Some(reread::<$result>) };
 }
 
 methods! {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -58,4 +59,10 @@ pub fn parse<P: DeserializeOwned>(params: Value) -> Result<P, BadParams> {
         };
         BadParams { field, message }
     })
+}
+
+/// A value as `T` understands it: read, and written back.
+pub(crate) fn reread<T: DeserializeOwned + Serialize>(value: Value) -> Result<Value, BadParams> {
+    let read: T = parse(value)?;
+    serde_json::to_value(read).map_err(|error| BadParams::new("", error.to_string()))
 }
