@@ -69,7 +69,7 @@ fn examples() -> Vec<Example> {
                 let definition = definition.as_str().expect("a type has a name").to_owned();
                 found.push(Example { place, definition, value, reread: *reread });
             }
-            assert!(fields.is_empty(), "{} has more than {parts}", file.display(), parts = parts.len());
+            assert!(fields.is_empty(), "{} has more: {fields:?}", file.display());
         }
     };
     for (row, entry) in METHODS.iter().zip(index["methods"].as_array().expect("methods")) {
@@ -177,7 +177,9 @@ impl Seen<'_> {
                 }
             }
             (Shape::List(item), Value::Array(values)) => {
-                values.iter().for_each(|value| self.visit(item, value, path));
+                for value in values {
+                    self.visit(item, value, path);
+                }
             }
             (Shape::Object(fields), Value::Object(object)) => {
                 for field in fields {

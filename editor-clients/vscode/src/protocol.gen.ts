@@ -43,7 +43,7 @@ export interface AgentEventParams {
 /** Follows an agent: one page of its transcript now, then each event. */
 export interface AgentOpenParams {
   agentId: string;
-  /** The page starts at this seq; absent: it is the newest page. */
+  /** Only entries from this seq on; absent: any. The page is the newest of them. */
   fromSeq?: number;
   /** Entries in the page; absent: the server chooses. */
   limit?: number;
@@ -273,7 +273,7 @@ export interface AgentTranscriptParams {
   agentId: string;
   /** Entries in the page, at most. */
   limit: number;
-  /** A seq: the page ends before it. Absent: it is the newest page. */
+  /** Only entries before this seq; absent: any. The page is the newest of them. */
   before?: number;
 }
 
@@ -452,7 +452,7 @@ export type Entry =
   | {
       kind: "prompt";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -469,7 +469,7 @@ export type Entry =
   | {
       kind: "steer";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -484,7 +484,7 @@ export type Entry =
   | {
       kind: "assistant";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -505,7 +505,7 @@ export type Entry =
   | {
       kind: "tool";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -530,7 +530,7 @@ export type Entry =
   | {
       kind: "customMessage";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -543,7 +543,7 @@ export type Entry =
   | {
       kind: "notice";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -557,7 +557,7 @@ export type Entry =
   | {
       kind: "run";
       entryId: string;
-      /** The event that completed it. */
+      /** The last event that went into it; an entry that goes on, such as a running call, moves with it. */
       seq: number;
       /** Milliseconds since the Unix epoch. */
       at: number;
@@ -1036,7 +1036,7 @@ export interface SessionSteerParams {
 /** Follows a session: one page of its transcript now, then each event. */
 export interface SessionSubscribeParams {
   sessionId: string;
-  /** The page starts at this seq; absent: it is the newest page. */
+  /** Only entries from this seq on; absent: any. The page is the newest of them. */
   fromSeq?: number;
   /** Entries in the page; absent: the server chooses. */
   limit?: number;

@@ -277,7 +277,7 @@ pub struct AgentSeenParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentOpenParams {
     pub agent_id: AgentId,
-    /// The page starts at this seq; absent: it is the newest page.
+    /// Only entries from this seq on; absent: any. The page is the newest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_seq: Option<u64>,
     /// Entries in the page; absent: the server chooses.
@@ -317,7 +317,7 @@ pub struct AgentEventParams {
 #[serde(rename_all = "camelCase")]
 pub struct AgentTranscriptParams {
     pub agent_id: AgentId,
-    /// A seq: the page ends before it. Absent: it is the newest page.
+    /// Only entries before this seq; absent: any. The page is the newest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
     /// Entries in the page, at most.

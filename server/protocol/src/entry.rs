@@ -19,7 +19,7 @@ macro_rules! entries {
             $(#[$doc])*
             $variant {
                 entry_id: EntryId,
-                /// The event that completed it.
+                /// The last event that went into it; an entry that goes on, such as a running call, moves with it.
                 seq: u64,
                 at: Timestamp,
                 /// The run it belongs to, counted from 1 in its transcript; 0 before the first.
@@ -33,7 +33,7 @@ macro_rules! entries {
                 match self { $(Self::$variant { entry_id, .. })|* => entry_id }
             }
 
-            /// The event that completed it; pages are ordered by this.
+            /// The last event that went into it; pages are in this order.
             pub fn seq(&self) -> u64 {
                 match self { $(Self::$variant { seq, .. })|* => *seq }
             }

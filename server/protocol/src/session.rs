@@ -202,7 +202,7 @@ pub struct WithdrawnText {
 #[serde(rename_all = "camelCase")]
 pub struct SessionSubscribeParams {
     pub session_id: SessionId,
-    /// The page starts at this seq; absent: it is the newest page.
+    /// Only entries from this seq on; absent: any. The page is the newest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_seq: Option<u64>,
     /// Entries in the page; absent: the server chooses.

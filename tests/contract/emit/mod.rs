@@ -4,6 +4,7 @@
 //! that a client cannot have a type for.
 
 pub(crate) mod lua;
+mod tests;
 pub(crate) mod typescript;
 
 use protocol::{METHODS, MethodRow};

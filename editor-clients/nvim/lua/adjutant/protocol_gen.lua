@@ -37,7 +37,7 @@ M.PROTOCOL_VERSION = 1
 --- Follows an agent: one page of its transcript now, then each event.
 ---@class adjutant.AgentOpenParams
 ---@field agentId string
----@field fromSeq? integer The page starts at this seq; absent: it is the newest page.
+---@field fromSeq? integer Only entries from this seq on; absent: any. The page is the newest of them.
 ---@field limit? integer Entries in the page; absent: the server chooses.
 
 --- Where a follower starts.
@@ -186,7 +186,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.AgentTranscriptParams
 ---@field agentId string
 ---@field limit integer Entries in the page, at most.
----@field before? integer A seq: the page ends before it. Absent: it is the newest page.
+---@field before? integer Only entries before this seq; absent: any. The page is the newest of them.
 
 --- Takes a steering message back, if it was not delivered.
 ---@class adjutant.AgentUnsteerParams
@@ -317,7 +317,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.prompt
 ---@field kind "prompt"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field author "user"|"parent"|"host" Who wrote a message to a model.
@@ -329,7 +329,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.steer
 ---@field kind "steer"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field text string
@@ -340,7 +340,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.assistant
 ---@field kind "assistant"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field stopReason string Why the model stopped, in its provider's sense: `stop`, `toolUse`, `length`, `refusal`, `error`, `aborted`.
@@ -354,7 +354,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.tool
 ---@field kind "tool"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field toolCallId string
@@ -372,7 +372,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.customMessage
 ---@field kind "customMessage"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field customType string
@@ -382,7 +382,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.notice
 ---@field kind "notice"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field level "info"|"warning"|"error" How much a notice matters.
@@ -392,7 +392,7 @@ M.PROTOCOL_VERSION = 1
 ---@class adjutant.Entry.run
 ---@field kind "run"
 ---@field entryId string
----@field seq integer The event that completed it.
+---@field seq integer The last event that went into it; an entry that goes on, such as a running call, moves with it.
 ---@field at integer Milliseconds since the Unix epoch.
 ---@field run integer The run it belongs to, counted from 1 in its transcript; 0 before the first.
 ---@field startedAt integer Milliseconds since the Unix epoch.
@@ -764,7 +764,7 @@ M.PROTOCOL_VERSION = 1
 --- Follows a session: one page of its transcript now, then each event.
 ---@class adjutant.SessionSubscribeParams
 ---@field sessionId string
----@field fromSeq? integer The page starts at this seq; absent: it is the newest page.
+---@field fromSeq? integer Only entries from this seq on; absent: any. The page is the newest of them.
 ---@field limit? integer Entries in the page; absent: the server chooses.
 
 --- Where a follower starts.
