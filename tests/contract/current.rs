@@ -6,15 +6,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use protocol::Document;
+use protocol::{Document, schema_document};
 
 use crate::emit::{lua, typescript};
 use crate::root;
 
 /// Every document of `schemas/`. A crate that has types to publish adds its documents here: each is a file name and a
-/// schema, and [`protocol::schema_document`] makes one from a Rust type.
+/// schema, and [`schema_document`] makes one from a Rust type.
 fn documents() -> Vec<Document> {
-    protocol::documents()
+    let mut documents = protocol::documents();
+    documents.push(schema_document::<project::settings::Settings>("settings.schema.json"));
+    documents.push(schema_document::<project::agent_types::AgentFile>("agent-file.schema.json"));
+    documents
 }
 
 /// Every generated file, by its path in the repository.
@@ -59,4 +62,13 @@ fn generated_files_are_current() {
         .filter(|path| !known.contains(path))
         .collect();
     assert!(strays.is_empty(), "made by no generator; delete them: {strays:?}");
+}
+
+#[test]
+fn every_schema_is_one() {
+    for document in documents().iter().filter(|document| document.file.ends_with(".schema.json")) {
+        if let Err(error) = jsonschema::validator_for(&document.content) {
+            panic!("{}: {error}", document.file);
+        }
+    }
 }
