@@ -143,7 +143,8 @@ impl Watch {
                         next_step.as_mut().reset(Instant::now() + GIVE_UP);
                     }
                 }
-                _ = deltas.tick() => self.send_delta(),
+                // Only with something to send: a thousand silent commands wake nobody.
+                _ = deltas.tick(), if self.output.has_delta() => self.send_delta(),
                 report = self.running.ended() => return report,
                 () = read_some(&mut self.pipe, &mut self.chunk, &mut self.output), if self.pipe.is_some() => {}
             }

@@ -52,7 +52,7 @@ impl LocalDisk {
     }
 
     /// Runs commands behind the `exec-guard` subcommand of this binary, so that nothing that they start outlives them
-    /// or the server. `/proc/self/exe` names the running binary even after an upgrade replaced its file.
+    /// or the server; only Linux has that subcommand. `/proc/self/exe` names the running binary even after an upgrade replaced its file.
     #[must_use]
     pub fn with_exec_guard(self, binary: impl Into<PathBuf>) -> Self {
         self.changed(|settings| settings.exec_guard = Some(binary.into()))

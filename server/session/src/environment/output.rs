@@ -102,6 +102,10 @@ impl OutputBuffer {
         }
     }
 
+    pub(super) fn has_delta(&self) -> bool {
+        !self.delta.is_empty()
+    }
+
     /// What came since the last call, but for the beginning of a character that is not whole yet.
     pub(super) fn take_delta(&mut self) -> Option<OutputDelta> {
         let whole = complete_prefix(&self.delta);

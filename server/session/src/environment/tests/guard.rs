@@ -53,7 +53,7 @@ fn nothing_left(mark: &str) {
 }
 
 /// Each makes the file `ready` once it runs, and then goes on for ever.
-const ZOO: [(&str, &str); 9] = [
+const ZOO: [(&str, &str); 10] = [
     ("foreground", "echo > ready; sleep MARK"),
     ("background", "sleep MARK & sleep MARK & echo > ready; wait"),
     ("pipe", "echo > ready; sleep MARK | sleep MARK | cat"),
@@ -68,6 +68,10 @@ const ZOO: [(&str, &str); 9] = [
         "trap '' TERM HUP INT; setsid bash -c 'trap \"\" TERM; while :; do sleep MARK; done' & echo > ready; while :; do sleep MARK; done",
     ),
     ("flood", "echo > ready; (while :; do echo MARK >&2; done) & while :; do echo flood; done"),
+    (
+        "breeder",
+        "(setsid bash -c 'while :; do setsid sleep MARK & sleep 0.01; done' &); echo > ready; sleep MARK",
+    ),
     ("stopped", "sleep MARK & echo > ready; kill -STOP $!; kill -STOP $$"),
 ];
 
