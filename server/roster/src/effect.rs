@@ -1,0 +1,121 @@
+//! Acts that the core asks of its shell: the closed list of what [`crate::Roster::apply`] answers. The shell carries
+//! them out in order and never waits for one.
+
+use vocab::{AgentId, AgentStatus, EndedBy, SessionId, SteerId, Timestamp};
+
+use crate::completion::Completion;
+use crate::input::{BatchId, CallId, Ending, Owner, Steer};
+
+/// One act.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Answers a caller, once.
+    Reply { call: CallId, reply: Reply },
+    /// Starts a run: build or reopen the child's session, hand it the steers, prompt it, join its task.
+    Start { agent: AgentId, run: u32, prompt: String, steers: Vec<Steer> },
+    /// Hands a steer to a run whose session is there or being built.
+    Steer { agent: AgentId, run: u32, steer: Steer },
+    /// Asks the run's session to take a steer back and to answer the caller.
+    Unsteer { call: CallId, agent: AgentId, run: u32, steer: SteerId },
+    /// Cancels the run's token. Its task is still to be joined.
+    Cancel { agent: AgentId, run: u32, ending: Ending },
+    /// The grace is over: drop the run's task and kill what it started. The core has settled it already.
+    Detach { agent: AgentId, run: u32 },
+    /// Something waits for this owner, which may be idle: it is to ask for [`crate::Input::Drain`].
+    Wake { owner: Owner },
+    /// Tells the editor of completions, together.
+    Announce { completions: Vec<Completion>, partial: bool, group: Option<String> },
+    /// The agent's row is out of date; where the agent is not there any more, its row goes. `status`: its state changed,
+    /// not only its progress. The places of the others in a queue move without one.
+    Changed { agent: AgentId, status: bool },
+    /// A fact for the history on disk.
+    Record(Fact),
+}
+
+/// The answer to one call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Spawned {
+        agent: AgentId,
+        run: u32,
+        handle: String,
+        status: AgentStatus,
+        queue_position: Option<u32>,
+    },
+    Refused(Refusal),
+    Steered {
+        steer: SteerId,
+        now: bool,
+    },
+    Unsteered {
+        withdrawn: bool,
+    },
+    Stopped {
+        agents: Vec<(AgentId, AgentStatus)>,
+    },
+    /// The awaited run is over.
+    Settled(Box<Completion>),
+    /// The state of a run now; `completion` once it is final.
+    Result {
+        agent: AgentId,
+        run: u32,
+        status: AgentStatus,
+        queue_position: Option<u32>,
+        completion: Option<Box<Completion>>,
+    },
+    /// What waited for the owner; nothing where `completions` is empty.
+    Batch {
+        batch: BatchId,
+        completions: Vec<Completion>,
+        partial: bool,
+    },
+}
+
+/// Why a request was refused. A refusal changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    UnknownAgent(AgentId),
+    UnknownSession(SessionId),
+    /// The agent has no such run.
+    UnknownRun {
+        agent: AgentId,
+        run: u32,
+    },
+    /// Steering needs a run that goes on, nesting an owner that does.
+    NotRunning {
+        agent: AgentId,
+        status: AgentStatus,
+    },
+    /// Resuming needs a settled one.
+    StillRunning {
+        agent: AgentId,
+        status: AgentStatus,
+    },
+    /// Too many agents at one time under this session.
+    TooMany {
+        limit: u32,
+    },
+    /// No agent may be started at this depth.
+    TooDeep {
+        limit: u32,
+    },
+    /// The new agent's id is taken: draw another.
+    AgentExists(AgentId),
+    /// As many steers as may wait already wait for the queued agent.
+    TooManySteers {
+        limit: u32,
+    },
+    /// The server ends.
+    ShuttingDown,
+}
+
+/// Facts worth keeping.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact {
+    Spawned { agent: AgentId, session: SessionId, run: u32, at: Timestamp },
+    Started { agent: AgentId, run: u32, at: Timestamp },
+    Settled { completion: Box<Completion> },
+    Delivered { agent: AgentId, run: u32, at: Timestamp },
+    Consumed { agent: AgentId, run: u32, at: Timestamp },
+    Stopped { agent: AgentId, run: u32, by: EndedBy, at: Timestamp },
+}
