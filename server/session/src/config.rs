@@ -158,6 +158,8 @@ impl fmt::Debug for Clock {
 pub enum SessionError {
     #[error("the session's folder \"{0}\" is not an absolute path")]
     RelativeFolder(PathBuf),
+    #[error("a session without a file cannot be reopened")]
+    NoFile,
     #[error(transparent)]
     Storage(#[from] crate::storage::StorageError),
 }

@@ -26,6 +26,9 @@ pub type ExtensionFactory = Arc<dyn Fn(&mut ExtensionApi) + Send + Sync>;
 /// A hook: a question and a future that answers it.
 pub type Hook<Question, Answer> = Arc<dyn Fn(Question) -> BoxFuture<'static, Answer> + Send + Sync>;
 
+/// The messages of a request.
+pub type Messages = Vec<Arc<Message>>;
+
 /// What an extension gets when its session is built.
 pub struct ExtensionApi {
     handle: SessionHandle,
@@ -100,7 +103,7 @@ impl ExtensionApi {
     /// list and a new encoding of all messages, so it is for those who need it.
     pub fn on_context(
         &mut self,
-        hook: impl Fn(Vec<Arc<Message>>) -> BoxFuture<'static, Vec<Arc<Message>>> + Send + Sync + 'static,
+        hook: impl Fn(Messages) -> BoxFuture<'static, Messages> + Send + Sync + 'static,
     ) {
         self.hooks.context.push(Arc::new(hook));
     }
@@ -168,7 +171,7 @@ pub struct Hooks {
     session_before_switch: Vec<Hook<SwitchEvent, SwitchDecision>>,
     pub(crate) session_shutdown: Vec<Hook<ShutdownReason, ()>>,
     pub(crate) before_agent_start: Vec<Hook<BeforeStartEvent, BeforeStartAnswer>>,
-    pub(crate) context: Vec<Hook<Vec<Arc<Message>>, Vec<Arc<Message>>>>,
+    pub(crate) context: Vec<Hook<Messages, Messages>>,
     pub(crate) tool_call: Vec<Hook<ToolCallEvent, ToolCallDecision>>,
     pub(crate) tool_result: Vec<Hook<ToolResultEvent, ToolResultPatch>>,
     pub(crate) before_turn: Vec<Hook<TurnBoundary, Vec<Delivery>>>,

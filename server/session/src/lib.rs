@@ -4,22 +4,33 @@
 //! ended, [`Session::idle`] one that waits for the next. There is no task, thread, timer or lock of its own. Everybody
 //! else talks to it through its [`SessionHandle`].
 
+mod activity;
+mod arguments;
+mod batch;
+mod call;
 mod child_context;
 mod config;
+mod deltas;
 mod entry;
 mod event;
 mod event_bus;
 mod extension;
 mod handle;
+mod history;
+mod inbox;
+mod limits;
 mod message;
+mod output_cap;
 mod progress;
 mod recorder;
 mod render;
+mod request;
 mod run;
 mod session;
 mod title;
 mod tool;
 mod toolbox;
+mod turn;
 mod updates;
 
 pub mod storage;
@@ -33,7 +44,7 @@ pub use event::{
 };
 pub use event_bus::{EventBus, Subscription};
 pub use extension::{
-    BeforeStartAnswer, BeforeStartEvent, BoundaryKind, ExtensionApi, ExtensionFactory, Hook, Hooks,
+    BeforeStartAnswer, BeforeStartEvent, BoundaryKind, ExtensionApi, ExtensionFactory, Hook, Hooks, Messages,
     ShutdownReason, StartReason, SwitchDecision, SwitchEvent, ToolCallDecision, ToolCallEvent,
     ToolResultEvent, ToolResultPatch, TurnBoundary,
 };

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use vocab::{Timestamp, ToolKind, Usage, WaitingOn};
 
 /// Files that a run's progress keeps by name.
-pub const FILES_KEPT: usize = 20;
+pub(crate) const FILES_KEPT: usize = 20;
 /// Characters of an activity.
-pub const ACTIVITY_CHARS: usize = 120;
+pub(crate) const ACTIVITY_CHARS: usize = 120;
 /// Bytes of the tail of the text that is being written.
-pub const TAIL_BYTES: usize = 400;
+pub(crate) const TAIL_BYTES: usize = 400;
 
 /// A run at one moment. Of the current run, or of the last where none is active.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{EntryId, Timestamp};
@@ -71,8 +70,13 @@ impl Recorder {
         &self.entries
     }
 
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.file.as_ref().map(AppendFile::path)
+    pub(crate) fn file(&self) -> Option<&AppendFile> {
+        self.file.as_ref()
+    }
+
+    /// The id that the next event's entry has.
+    pub(crate) fn next_id(&self) -> EntryId {
+        entry_id(self.seq + 1)
     }
 
     /// Tells of something that is not kept.
@@ -81,9 +85,17 @@ impl Recorder {
         self.tell(event);
     }
 
+    /// As [`emit`](Self::emit), for an event that costs something to make and that only watchers get.
+    pub(crate) fn emit_watched(&mut self, event: impl FnOnce() -> SessionEvent) {
+        self.seq += 1;
+        if self.watched {
+            self.tell(event());
+        }
+    }
+
     /// An id for an entry that is announced before it is complete.
     pub(crate) fn announce(&mut self, event: impl FnOnce(EntryId) -> SessionEvent) -> EntryId {
-        let id = entry_id(self.seq + 1);
+        let id = self.next_id();
         self.emit(event(id.clone()));
         id
     }
@@ -95,7 +107,7 @@ impl Recorder {
         body: EntryBody,
         event: impl FnOnce(Arc<Entry>) -> SessionEvent,
     ) -> Arc<Entry> {
-        let id = entry_id(self.seq + 1);
+        let id = self.next_id();
         self.record_as(id, run, body, event, None)
     }
 
@@ -115,19 +127,6 @@ impl Recorder {
         self.entries.push(Arc::clone(&entry));
         self.tell(event(Arc::clone(&entry)));
         entry
-    }
-
-    /// Waits until what was recorded is in the file.
-    pub(crate) async fn flush(&self) {
-        if let Some(file) = self.file.clone() {
-            file.flush().await;
-        }
-    }
-
-    pub(crate) fn close_file(&self) {
-        if let Some(file) = &self.file {
-            file.close();
-        }
     }
 
     pub(crate) fn page(&self, request: PageRequest, partial: Option<PartialMessage>) -> Page {

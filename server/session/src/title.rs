@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
+use model::{ContentBlock, Message};
+
 /// Characters of a title.
 const TITLE_CHARS: usize = 80;
 
 /// What to call a conversation that begins with this text: its first line that is not blank.
 pub(crate) fn title_of(text: &str) -> Option<Arc<str>> {
     first_line(text, TITLE_CHARS)
+}
+
+/// As [`title_of`], of a prompt's message.
+pub(crate) fn title_of_message(message: &Message) -> Option<Arc<str>> {
+    let Message::User { content } = message else { return None };
+    content.iter().find_map(|block| match block {
+        ContentBlock::Text { text } => title_of(text),
+        ContentBlock::Image { .. } => None,
+    })
 }
 
 /// The first line that is not blank, cut to `chars` characters.

@@ -1,5 +1,6 @@
 //! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,agents/<agent id>.jsonl}`.
 
+use std::fmt::Write;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -33,9 +34,12 @@ impl SessionsDir {
     pub fn folder(&self, cwd: &Path) -> PathBuf {
         let canonical = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         let hash = Sha256::digest(canonical.as_os_str().as_bytes());
-        let hash: String = hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        let slug = slug(&canonical.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
-        self.0.join(format!("{slug}-{hash}"))
+        let mut key = slug(&canonical.file_name().map(|name| name.to_string_lossy()).unwrap_or_default());
+        key.push('-');
+        for byte in hash.iter().take(HASH_BYTES) {
+            let _ = write!(key, "{byte:02x}");
+        }
+        self.0.join(key)
     }
 
     /// The files of one session. The id becomes a file name, so it must be fit for one.

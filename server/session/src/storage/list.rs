@@ -6,13 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use model::{ContentBlock, Message};
 use vocab::{SessionId, Timestamp};
 
 use super::load::parse_entry;
 use super::{SessionPaths, StorageError};
 use crate::entry::{EntryBody, Header};
-use crate::title::title_of;
+use crate::title::title_of_message;
 
 /// Bytes of a file that are read for its title.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -58,7 +57,7 @@ fn summary(folder: &Path) -> Option<SessionSummary> {
     let Header { session_id, cwd, model, title, .. } = header;
     let title = title.or_else(|| {
         lines.take(HEAD_LINES).flatten().find_map(|line| match parse_entry(&line)?.body {
-            EntryBody::Prompt { message, .. } => prompt_title(&message),
+            EntryBody::Prompt { message, .. } => title_of_message(&message),
             _ => None,
         })
     });
@@ -71,13 +70,5 @@ fn summary(folder: &Path) -> Option<SessionSummary> {
         created_at,
         modified_at: Timestamp(u64::try_from(modified.as_millis()).unwrap_or(u64::MAX)),
         size: metadata.len(),
-    })
-}
-
-fn prompt_title(message: &Message) -> Option<Arc<str>> {
-    let Message::User { content } = message else { return None };
-    content.iter().find_map(|block| match block {
-        ContentBlock::Text { text } => title_of(text),
-        ContentBlock::Image { .. } => None,
     })
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use vocab::{EntryId, Timestamp};
+use vocab::{EntryId, ThinkingLevel, Timestamp};
 
 use super::StorageError;
 use crate::entry::{Entry, EntryBody, Header};
+use crate::title::title_of_message;
 
 /// The longest line that is read; a longer one is skipped like any other bad line.
 const LINE_BYTES: u64 = 64 << 20;
@@ -123,6 +124,27 @@ pub struct LoadedSession {
     /// The header's entry first.
     pub entries: Vec<Arc<Entry>>,
     pub report: LoadReport,
+}
+
+impl LoadedSession {
+    /// What people call it: its own title, else the head of its first prompt.
+    pub fn title(&self) -> Option<Arc<str>> {
+        self.header.title.clone().or_else(|| {
+            self.entries.iter().find_map(|entry| match &entry.body {
+                EntryBody::Prompt { message, .. } => title_of_message(message),
+                _ => None,
+            })
+        })
+    }
+
+    /// The model and thinking level that it had last.
+    pub fn model(&self) -> (&str, ThinkingLevel) {
+        let changed = self.entries.iter().rev().find_map(|entry| match &entry.body {
+            EntryBody::ModelChange { model, thinking } => Some((model.as_str(), *thinking)),
+            _ => None,
+        });
+        changed.unwrap_or((&self.header.model, self.header.thinking))
+    }
 }
 
 /// Reads a session file. See [`load_lines`] for `repair`.

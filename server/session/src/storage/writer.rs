@@ -1,6 +1,6 @@
 //! The one thread that appends to files. Whatever waits for a file goes out in one write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use rustix::fs::OFlags;
@@ -89,7 +89,9 @@ impl Writer {
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.shared.jobs.get().is_some() {
-            self.send(Job::Flush(Box::new(move |_| drop(done.send(())))));
+            self.send(Job::Flush(Box::new(move |_| {
+                let _ = done.send(());
+            })));
             // An error means that the thread is gone, and with it everything that waited.
             let _ = flushed.await;
         }
@@ -100,7 +102,7 @@ impl Writer {
             let (sender, receiver) = channel();
             let thread = WriterThread {
                 open: Vec::new(),
-                refused: HashMap::new(),
+                refused: HashSet::new(),
                 waiting: Arc::clone(&self.shared.waiting),
                 on_error: Arc::clone(&self.shared.on_error),
             };
@@ -113,6 +115,13 @@ impl Writer {
         });
         // Where the thread could not be started, the job is dropped with its answer: that is how its sender learns.
         let _ = jobs.send(job);
+    }
+}
+
+/// A writer whose errors are only logged.
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new(|_| {})
     }
 }
 
@@ -187,7 +196,7 @@ struct WriterThread {
     /// The last used is last.
     open: Vec<OpenFile>,
     /// Files that refused their last write.
-    refused: HashMap<u64, ()>,
+    refused: HashSet<u64>,
     waiting: Arc<AtomicUsize>,
     on_error: OnError,
 }
@@ -250,7 +259,7 @@ impl WriterThread {
         let number = batch.file.number;
         if let Err(error) = &result {
             tracing::warn!(path = %batch.file.path.display(), %error, "an append failed");
-            if self.refused.insert(number, ()).is_none() {
+            if self.refused.insert(number) {
                 (self.on_error)(&WriteError { path: batch.file.path.clone(), message: error.to_string() });
             }
         } else {
@@ -303,21 +312,4 @@ fn open(key: &FileKey) -> io::Result<OpenFile> {
     };
     let len = file.metadata()?.len();
     Ok(OpenFile { number: key.number, file, len })
-}
-
-/// A writer for callers that are told of errors by the log alone.
-impl Default for Writer {
-    fn default() -> Self {
-        Self::new(|_| {})
-    }
-}
-
-/// The process's writer for tools and tests that have none of their own.
-#[cfg(test)]
-pub(crate) fn collecting() -> (Writer, Arc<Mutex<Vec<WriteError>>>) {
-    let errors: Arc<Mutex<Vec<WriteError>>> = Arc::default();
-    let seen = Arc::clone(&errors);
-    let writer =
-        Writer::new(move |error| seen.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone()));
-    (writer, errors)
 }
