@@ -158,6 +158,19 @@ T['what a prompt comes to is said where it is not an answer'] = function()
   end
 end
 
+T['a server that dies during a prompt is told of once'] = function()
+  local server = harness.start()
+  vim.cmd('Adjutant prompt one')
+  params_of(server, methods.session_prompt)
+  server:die(9)
+  wait(function()
+    return harness.told():find('exit code 9', 1, true)
+  end)
+  harness.settle(100)
+  local _, count = harness.told():gsub('adjutant: ', '')
+  eq(count, 1)
+end
+
 T['abort ends the run; with ! the newest prompt is cancelled'] = function()
   local server = harness.start()
   vim.cmd('Adjutant prompt one')

@@ -102,7 +102,7 @@ T['the heading counts'] = function()
     { agentId = 'd', status = 'from-the-future' },
   }
   local view = roster.view(listed({ epoch = 'e', revision = 1, agents = agents }, 0))
-  eq(roster.title(view), 'Agents · 2 running · 1 queued · 1 waiting for you · 1 ended')
+  eq(roster.title(view), '2 running · 1 queued · 1 waiting for you · 1 ended')
 end
 
 T['values of wrong types are survived'] = function()

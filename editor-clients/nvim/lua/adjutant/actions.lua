@@ -9,19 +9,24 @@ local value = require('adjutant.value')
 
 local M = {}
 
+--- Says something to the person.
 ---@param message string
 ---@param level integer?
 function M.say(message, level)
   vim.notify('adjutant: ' .. message, level or vim.log.levels.INFO, { title = 'Adjutant' })
 end
 
+--- Says why something could not be done. What ends every request at once, such as the server's end, is said once.
 ---@param what string
 ---@param failure adjutant.Failure
 function M.failed(what, failure)
+  if failure.told then
+    return
+  end
   M.say(('%s: %s'):format(what, Connection.describe(failure)), vim.log.levels.ERROR)
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return string
 local function name_of(agent)
   return '@' .. text.clean(agent.handle)
@@ -45,7 +50,7 @@ end
 
 --- Sends a message to an agent that has not ended.
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param message string? asked for where absent
 function M.steer(connection, agent, message)
   if not state.is_active(agent) then
@@ -67,7 +72,7 @@ end
 
 --- Continues an agent that has ended.
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param prompt string? asked for where absent
 function M.resume(connection, agent, prompt)
   if state.is_active(agent) then
@@ -91,7 +96,7 @@ function M.resume(connection, agent, prompt)
 end
 
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param scope 'one'|'subtree'
 local function stop(connection, agent, scope)
   connection:request(methods.agent_stop, { agentId = agent.agentId, scope = scope }, function(failure, result)
@@ -123,7 +128,7 @@ function M.stop_all(connection, session_id)
 end
 
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return integer active agents below it that can still act
 local function active_below(connection, agent)
   for _, node in ipairs(state.tree(connection.fleet.agents)) do
@@ -142,7 +147,7 @@ end
 
 --- Stops one agent. Where others run under it, what else is to stop is asked, unless `scope` says it.
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param scope ('one'|'subtree')?
 function M.stop(connection, agent, scope)
   local below = active_below(connection, agent)
@@ -169,7 +174,7 @@ end
 
 --- Asks how far a stop is to reach: subtree, session, or everything that this server runs.
 ---@param connection adjutant.Connection
----@param agent table? the one under the cursor
+---@param agent adjutant.AgentSummary? the one under the cursor
 function M.stop_wide(connection, agent)
   local all, session = 0, 0
   for _, other in pairs(connection.fleet.agents) do
@@ -223,13 +228,12 @@ end
 
 --- Tells the server that a person has seen a run's result, once.
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 function M.seen(connection, agent)
   if state.is_active(agent) or agent.unread ~= true then
     return
   end
   local key = ('%s\0%s'):format(agent.agentId, agent.run)
-  connection.told_seen = connection.told_seen or {}
   if connection.told_seen[key] then
     return
   end
@@ -239,7 +243,7 @@ end
 
 --- Shows an agent's result in a buffer of its own.
 ---@param connection adjutant.Connection
----@param agent table
+---@param agent adjutant.AgentSummary
 function M.result(connection, agent)
   connection:request(methods.agent_result, { agentId = agent.agentId }, function(failure, result)
     if failure then

@@ -75,7 +75,7 @@ M.glyphs = {
 }
 
 ---@param key string
----@param kind string
+---@param kind 'earlier'|'message'|'steer'|'tool'|'card'|'notice'|'run'
 ---@param fields table?
 ---@return adjutant.Block
 function M.new(key, kind, fields)
@@ -160,8 +160,13 @@ function M.render(self, block, from)
     out[#out + 1] = lines[index]
   end
   local shown = #block.body
+  -- A text that ends its last line is not followed by an empty one.
+  if block.body[shown] == '' then
+    shown = shown - 1
+  end
+  local folded = 0
   if block.foldable and not block.expanded and shown > FOLDED_LINES + 1 then
-    shown = FOLDED_LINES
+    shown, folded = FOLDED_LINES, shown - FOLDED_LINES
   end
   for index = math.max(1, from + 1 - above), shown do
     local line = block.body[index]
@@ -170,8 +175,8 @@ function M.render(self, block, from)
   local function footer(str)
     out[#out + 1] = { block.indent .. str, 'AdjutantDim' }
   end
-  if shown < #block.body then
-    footer(('%s %d more lines (<Tab>)'):format(self.glyphs.more, #block.body - shown))
+  if folded > 0 then
+    footer(('%s %d more lines (<Tab>)'):format(self.glyphs.more, folded))
   end
   if block.hidden > 0 then
     footer(('%s %d more lines are not shown'):format(self.glyphs.more, block.hidden))

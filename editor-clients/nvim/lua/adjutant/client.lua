@@ -24,7 +24,7 @@ function M.root(bufnr)
     root = vim.fs.root(bufnr, { '.adjutant', '.git' })
   end
   root = root or vim.fs.root(vim.fn.getcwd(), { '.adjutant', '.git' }) or vim.fn.getcwd()
-  return vim.fs.normalize(vim.fn.fnamemodify(root, ':p')):gsub('(.)/$', '%1')
+  return (vim.fs.normalize(vim.fn.fnamemodify(root, ':p')):gsub('(.)/$', '%1'))
 end
 
 ---@param connection adjutant.Connection

@@ -57,7 +57,7 @@ local function agent_types(root)
   return names
 end
 
----@param wanted fun(agent: table): boolean
+---@param wanted fun(agent: adjutant.AgentSummary): boolean
 ---@return fun(root: string, lead: string, words: integer): string[]
 local function handles(wanted)
   return function(root, _, words)
@@ -80,15 +80,15 @@ local function any()
   return true
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return boolean
 local function resumable(agent)
   return not state.is_active(agent) and agent.resumable ~= false
 end
 
 --- Runs a verb on the agent that the arguments name; without a name, on the pane's own, else on the one chosen.
----@param wanted fun(agent: table): boolean
----@param verb fun(connection: adjutant.Connection, agent: table, rest: string, call: adjutant.Call)
+---@param wanted fun(agent: adjutant.AgentSummary): boolean
+---@param verb fun(connection: adjutant.Connection, agent: adjutant.AgentSummary, rest: string, call: adjutant.Call)
 ---@return fun(connection: adjutant.Connection, call: adjutant.Call)
 local function on_agent(wanted, verb)
   return function(connection, call)

@@ -13,7 +13,7 @@ local M = {}
 ---@field cmd string[]|fun(dispatchers: table, config: table): table command line, or an in-process server
 ---@field settings table<string, any> the `adjutant` section of the server's settings
 ---@field model string? model of new sessions
----@field cmd string[]|fun(dispatchers: table, config: table): table command line; a function: an in-process server
+---@field trusted boolean|fun(root: string): boolean?|nil whether a folder is trusted; nil: the server decides
 ---@field root (fun(bufnr: integer): string?)? folder that a buffer's server works in
 ---@field attach boolean whether files below the root are synchronised, so that agents see unsaved text
 ---@field default_type string agent type of `:Adjutant delegate` without one

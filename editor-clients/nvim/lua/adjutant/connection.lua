@@ -26,6 +26,7 @@ local MAX_WAITING = 64
 ---@field code integer JSON-RPC error code; 0 where the server gave none
 ---@field message string
 ---@field hint string? what to do next
+---@field told boolean? the person has been told of the cause already
 
 ---@class adjutant.Pending
 ---@field id integer? JSON-RPC id, once it is sent
@@ -41,6 +42,9 @@ local MAX_WAITING = 64
 ---@field session_id string? the session that prompts of this editor go to
 ---@field server { version: string?, methods: table<string, boolean>, limits: table }
 ---@field seen adjutant.Completions
+---@field prompts adjutant.Pending[] those that are not answered, oldest first
+---@field told_seen table<string, boolean> runs whose result a person has seen, by agent and run
+---@field notifier adjutant.Throttle? recounts for the statusline
 ---@field package _pending table<adjutant.Pending, boolean>
 ---@field package _waiting fun()[] what to do once the server is ready
 ---@field package _listeners table<string, table<fun(payload: any), boolean>>
@@ -58,6 +62,8 @@ function M.new(root)
     fleet = state.new(),
     server = { methods = {}, limits = {} },
     seen = completions.new(),
+    prompts = {},
+    told_seen = {},
     _pending = {},
     _waiting = {},
     _listeners = {},
@@ -319,7 +325,7 @@ function Connection:_end(message)
   self._list.running = false
   self:_reduce({ kind = 'ended', message = message })
   for pending in pairs(self._pending) do
-    pending.finish({ code = 0, message = message, hint = ':Adjutant restart' })
+    pending.finish({ code = 0, message = message, hint = ':Adjutant restart', told = true })
   end
   self:emit('status', nil)
 end
@@ -336,7 +342,7 @@ function Connection:_initialized(client, result)
       message = ('this server does not speak protocol version %d'):format(protocol.PROTOCOL_VERSION),
     })
     for pending in pairs(self._pending) do
-      pending.finish({ code = 0, message = 'this server does not speak our protocol' })
+      pending.finish({ code = 0, message = 'this server does not speak our protocol', told = true })
     end
     self:emit('status', nil)
     vim.schedule(function()

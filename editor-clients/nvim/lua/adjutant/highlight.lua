@@ -10,7 +10,6 @@ M.groups = {
   AdjutantRule = 'NonText',
   AdjutantDim = 'Comment',
   AdjutantHandle = 'Identifier',
-  AdjutantDescription = 'Normal',
   AdjutantActivity = 'Comment',
   AdjutantStats = 'Number',
   AdjutantQueued = 'Comment',

@@ -46,7 +46,7 @@ end
 ---@param connection adjutant.Connection
 function M.changed(connection)
   local root = connection.root
-  connection._notifier = connection._notifier
+  connection.notifier = connection.notifier
     or throttle.new(200, function()
       local summary = summarize(connection)
       local before = summaries[root]
@@ -56,10 +56,10 @@ function M.changed(connection)
       end
       vim.api.nvim_exec_autocmds('User', { pattern = 'AdjutantChanged', modeline = false, data = { root = root } })
     end)
-  connection._notifier.call()
+  connection.notifier.call()
 end
 
----@param completion table
+---@param completion adjutant.Completion
 ---@return string
 local function line_of(completion)
   local duration = value.num(completion.durationMs)
@@ -75,7 +75,7 @@ end
 
 --- One message for what arrived together; a warning where something failed.
 ---@param connection adjutant.Connection
----@param completions table[] each new to this editor
+---@param completions adjutant.Completion[] each new to this editor
 function M.completed(connection, completions)
   local wanted = config.get().notify
   local lines, failed = {}, false

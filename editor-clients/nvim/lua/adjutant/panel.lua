@@ -107,7 +107,8 @@ function Panel:draw()
     end
   end
   local count = vim.api.nvim_buf_line_count(self.bufnr)
-  local header = ' ' .. roster.title(view):gsub('%%', '%%%%')
+  -- What does not fit is cut at the end.
+  local header = ' ' .. roster.title(view):gsub('%%', '%%%%') .. '%<'
   for _, window in ipairs(windows) do
     local cursor = vim.api.nvim_win_get_cursor(window)
     local target = on[window] and lines_of[on[window]] or math.min(cursor[1], count)
@@ -121,7 +122,7 @@ function Panel:draw()
   self:clock()
 end
 
----@param run fun(connection: adjutant.Connection, agent: table)
+---@param run fun(connection: adjutant.Connection, agent: adjutant.AgentSummary)
 ---@return fun()
 function Panel:on_agent(run)
   return function()

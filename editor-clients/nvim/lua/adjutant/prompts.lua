@@ -76,8 +76,7 @@ end
 --- Takes back the newest prompt that has not been answered: one that waits is withdrawn, one that runs is aborted.
 ---@param connection adjutant.Connection
 function M.cancel(connection)
-  local prompts = connection.prompts or {}
-  local newest = prompts[#prompts]
+  local newest = connection.prompts[#connection.prompts]
   if newest then
     connection:cancel(newest)
   else
@@ -142,7 +141,6 @@ local function send(connection, session_id, prompt, target)
     attachments = target.attachments,
     workDoneToken = new_token(),
   }
-  connection.prompts = connection.prompts or {}
   pending = connection:request(methods.session_prompt, params, function(failure, result)
     for index, candidate in ipairs(connection.prompts) do
       if candidate == pending then
@@ -219,7 +217,7 @@ end
 ---@param bufnr integer
 ---@param row integer from 0
 ---@param byte integer
----@param encoding string
+---@param encoding 'utf-8'|'utf-16'|'utf-32'
 ---@return { line: integer, character: integer }
 local function position(bufnr, row, byte, encoding)
   local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''

@@ -21,6 +21,7 @@ local HANDLE_LIMIT, TEXT_LIMIT = 40, 60
 ---@field text string
 ---@field spans { [1]: integer, [2]: integer, [3]: string }[] byte ranges and their highlight groups
 ---@field agent_id string?
+---@field hidden integer? lines folded away below it
 
 ---@param fleet adjutant.State
 ---@param options { folded: table<string, boolean>?, ascii: boolean? }?
@@ -37,7 +38,7 @@ function M.view(fleet, options)
   }
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return string
 local function turns(agent)
   local count, most = value.num(agent.turns) or 0, value.num(agent.maxTurns) or 0
@@ -47,7 +48,7 @@ local function turns(agent)
   return most > 0 and ('%d/%d turns'):format(count, most) or text.counted(count, 'turn')
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param now number the server's time
 ---@return string
 local function elapsed(agent, now)
@@ -56,7 +57,7 @@ local function elapsed(agent, now)
   return started and ended and text.elapsed(ended - started) or ''
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param now number
 ---@return string[]
 local function stats(agent, now)
@@ -69,7 +70,7 @@ local function stats(agent, now)
   }
 end
 
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return string
 ---@return string hl
 local function detail(agent)
@@ -105,7 +106,7 @@ local function row(node, now, ascii)
   add(text.clean(agent.handle, HANDLE_LIMIT), 'AdjutantHandle')
   local description = text.clean(agent.description, TEXT_LIMIT)
   if description ~= '' then
-    add('  ' .. description, 'AdjutantDescription')
+    add('  ' .. description)
   end
   part(status.words(agent), status.hl(agent))
   part(detail(agent))
@@ -203,17 +204,17 @@ function M.title(view)
   local function part(count, word)
     return count > 0 and ('%d %s'):format(count, word) or ''
   end
-  return text.join({
-    'Agents',
+  local title = text.join({
     part(counts.running, 'running'),
     part(counts.queued, 'queued'),
     part(counts.waiting, 'waiting for you'),
     part(counts.finished, 'ended'),
   })
+  return title ~= '' and title or 'Agents'
 end
 
 --- The heading of one agent's conversation.
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@param now number the server's time
 ---@param ascii boolean?
 ---@return string

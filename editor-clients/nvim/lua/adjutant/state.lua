@@ -8,17 +8,17 @@ local M = {}
 local MAX_HELD = 512
 
 ---@alias adjutant.Phase
----| 'starting' the server has not answered yet
----| 'listing' a list was asked for; what is shown may be old
----| 'live' in step with the server
----| 'stale' the list failed; what is shown may be old
----| 'ended' the server is gone
+---| 'starting' # the server has not answered yet
+---| 'listing' # a list was asked for; what is shown may be old
+---| 'live' # in step with the server
+---| 'stale' # the list failed; what is shown may be old
+---| 'ended' # the server is gone
 
 ---@class adjutant.State
 ---@field phase adjutant.Phase
 ---@field epoch any the server's life that `revision` counts in
 ---@field revision number
----@field agents table<string, table> summaries by agent id
+---@field agents table<string, adjutant.AgentSummary> by agent id
 ---@field server_now number the server's clock in its last message
 ---@field received_at number this client's clock when that came
 ---@field held table[] deltas that came while a list was under way
@@ -69,7 +69,7 @@ function M.now(state, local_now)
 end
 
 --- Summaries without a usable id cannot be addressed by any command, so they are left out.
----@param agents table<string, table>
+---@param agents table<string, adjutant.AgentSummary>
 ---@param list any
 local function upsert(agents, list)
   for _, agent in ipairs(value.tables(list)) do
@@ -180,7 +180,7 @@ function M.reduce(state, action)
 end
 
 --- Whether the agent's run can still act. A status that this client does not know counts as ended.
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return boolean
 function M.is_active(agent)
   return status.is_active(agent.status)
@@ -198,12 +198,12 @@ local function earlier(a, b)
 end
 
 ---@class adjutant.Node
----@field agent table
+---@field agent adjutant.AgentSummary
 ---@field depth integer
 ---@field children integer all descendants that the client knows
 ---@field active integer those of them that can still act
 
----@param agents table<string, table>
+---@param agents table<string, adjutant.AgentSummary>
 ---@return table[] ordered
 ---@return table<string, table[]> children by parent, in order
 local function families(agents)
@@ -238,7 +238,7 @@ end
 
 --- The fleet as a tree in reading order: each agent before its children, siblings from first to last created. An agent
 --- whose parent is not known is at the top; those that no root leads to, a loop of parents, follow at the end.
----@param agents table<string, table>
+---@param agents table<string, adjutant.AgentSummary>
 ---@return adjutant.Node[]
 function M.tree(agents)
   local ordered, children = families(agents)
@@ -278,7 +278,7 @@ end
 ---@field waiting integer running ones that wait for a person
 ---@field finished integer
 
----@param agents table<string, table>
+---@param agents table<string, adjutant.AgentSummary>
 ---@return adjutant.Counts
 function M.counts(agents)
   local counts = { running = 0, queued = 0, waiting = 0, finished = 0 }
@@ -299,7 +299,7 @@ end
 
 --- The agent that a person means: by id, by handle or by alias, with or without `@`. A handle is unique only in its
 --- session, so that of `session_id` wins, then the newest.
----@param agents table<string, table>
+---@param agents table<string, adjutant.AgentSummary>
 ---@param name string
 ---@param session_id string?
 ---@return table?

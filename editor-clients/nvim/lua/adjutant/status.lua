@@ -71,7 +71,7 @@ function M.is_active(status)
 end
 
 --- The state in words, with the reason of an end. Takes a summary or a completion.
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return string
 function M.words(agent)
   local status = agent.status
@@ -90,7 +90,7 @@ function M.words(agent)
 end
 
 --- The colour of a state: one that waits for a person stands out.
----@param agent table
+---@param agent adjutant.AgentSummary
 ---@return string
 function M.hl(agent)
   if agent.status == 'running' and agent.waitingOn == 'approval' then

@@ -251,7 +251,7 @@ function Viewer:header()
       context and ('%d%% of context'):format(context) or '',
     })
   end
-  return ' ' .. title:gsub('%%', '%%%%')
+  return ' ' .. title:gsub('%%', '%%%%') .. '%<'
 end
 
 ---@param edits adjutant.Edit[]

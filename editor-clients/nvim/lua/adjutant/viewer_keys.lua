@@ -82,7 +82,7 @@ local function follow(viewer, show_agent)
 end
 
 ---@param viewer adjutant.Viewer
----@param verb fun(connection: adjutant.Connection, agent: table)
+---@param verb fun(connection: adjutant.Connection, agent: adjutant.AgentSummary)
 ---@return fun()
 local function on_agent(viewer, verb)
   return function()
