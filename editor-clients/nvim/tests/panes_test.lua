@@ -209,7 +209,7 @@ T['roster: a dead server is said, and R starts another'] = function()
   local server = harness.start()
   local bufnr = roster(server, { fake.agent('a') })
   server:die(1)
-  wait_text(bufnr, 'The server is gone: the server ended (exit code 1)')
+  wait_text(bufnr, 'The server ended (exit code 1)')
   harness.press('R')
   wait_text(bufnr, '● a')
 end

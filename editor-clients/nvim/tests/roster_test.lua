@@ -88,9 +88,9 @@ T['an empty fleet says what to do'] = function()
 end
 
 T['an ended server says how to go on'] = function()
-  local fleet = state.reduce(state.new(), { kind = 'ended', message = 'exit code 3' })
+  local fleet = state.reduce(state.new(), { kind = 'ended', message = 'the server ended (exit code 3)' })
   local shown = join(roster.lines(roster.view(fleet), 0))
-  has(shown, 'exit code 3')
+  has(shown, 'The server ended (exit code 3)')
   has(shown, 'R  starts it again')
 end
 

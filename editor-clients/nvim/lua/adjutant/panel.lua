@@ -22,7 +22,7 @@ local namespace = vim.api.nvim_create_namespace('adjutant_roster')
 ---@field bufnr integer
 ---@field connection adjutant.Connection
 ---@field package rows (string|false)[] agent id by line
----@field package text string[]
+---@field package lines adjutant.RosterLine[]
 ---@field package folded table<string, boolean> agents whose children are not shown
 ---@field package offs fun()[]
 ---@field package drawing adjutant.Throttle
@@ -71,20 +71,36 @@ end
 
 ---@param lines adjutant.RosterLine[]
 function Panel:write(lines)
-  local texts, rows = {}, {}
+  local texts, rows, same = {}, {}, #lines == #self.lines
   for index, line in ipairs(lines) do
     texts[index], rows[index] = line.text, line.agent_id or false
+    same = same and self.lines[index].text == line.text
   end
-  if not vim.deep_equal(texts, self.text) then
+  self.lines, self.rows = lines, rows
+  if not same then
     scratch.write(self.bufnr, 0, -1, texts)
   end
-  self.text, self.rows = texts, rows
-  vim.api.nvim_buf_clear_namespace(self.bufnr, namespace, 0, -1)
-  for index, line in ipairs(lines) do
-    for _, span in ipairs(line.spans) do
-      vim.api.nvim_buf_set_extmark(self.bufnr, namespace, index - 1, span[1], { end_col = span[2], hl_group = span[3] })
-    end
-  end
+end
+
+--- Colours are put on the lines that are on the screen when they are drawn: a roster can have thousands.
+local function provide_colours()
+  vim.api.nvim_set_decoration_provider(namespace, {
+    on_win = function(_, _, bufnr)
+      return panels[bufnr] ~= nil
+    end,
+    on_line = function(_, _, bufnr, row)
+      local panel = panels[bufnr]
+      local line = panel and panel.lines[row + 1]
+      for _, span in ipairs(line and line.spans or {}) do
+        vim.api.nvim_buf_set_extmark(bufnr, namespace, row, span[1], {
+          end_col = span[2],
+          hl_group = span[3],
+          ephemeral = true,
+          strict = false,
+        })
+      end
+    end,
+  })
 end
 
 function Panel:draw()
@@ -267,7 +283,8 @@ function M.attach(bufnr, connection)
     old:dispose()
   end
   highlight.define()
-  local panel = setmetatable({ bufnr = bufnr, rows = {}, text = {}, folded = {}, offs = {} }, Panel)
+  provide_colours()
+  local panel = setmetatable({ bufnr = bufnr, rows = {}, lines = {}, folded = {}, offs = {} }, Panel)
   panel.drawing = throttle.new(DRAW_MS, function()
     panel:draw()
   end)

@@ -21,7 +21,6 @@ local HANDLE_LIMIT, TEXT_LIMIT = 40, 60
 ---@field text string
 ---@field spans { [1]: integer, [2]: integer, [3]: string }[] byte ranges and their highlight groups
 ---@field agent_id string?
----@field hidden integer? lines folded away below it
 
 ---@param fleet adjutant.State
 ---@param options { folded: table<string, boolean>?, ascii: boolean? }?
@@ -58,15 +57,13 @@ local function elapsed(agent, now)
 end
 
 ---@param agent adjutant.AgentSummary
----@param now number
 ---@return string[]
-local function stats(agent, now)
+local function stats(agent)
   local tools = value.num(agent.toolUses) or 0
   return {
     turns(agent),
     tools > 0 and text.counted(tools, 'tool') or '',
     text.tokens(agent.usage),
-    elapsed(agent, now),
   }
 end
 
@@ -82,38 +79,89 @@ local function detail(agent)
   return '', 'AdjutantActivity'
 end
 
+--- A line that grows to the right.
+---@param line adjutant.RosterLine
+---@param str string
+---@param hl string?
+local function add(line, str, hl)
+  local from = #line.text
+  line.text = line.text .. str
+  if hl and str ~= '' then
+    line.spans[#line.spans + 1] = { from, #line.text, hl }
+  end
+end
+
+---@param line adjutant.RosterLine
+---@param str string left out where empty
+---@param hl string
+local function add_part(line, str, hl)
+  if str ~= '' then
+    add(line, ' · ', 'AdjutantDim')
+    add(line, str, hl)
+  end
+end
+
+--- A row without its time.
+---@param node adjutant.Node
+---@param ascii boolean
+---@return adjutant.RosterLine
+local function timeless(node, ascii)
+  local agent = node.agent
+  local line = { text = ('  '):rep(node.depth), spans = {}, agent_id = agent.agentId }
+  add(line, status.glyph(agent.status, ascii), status.hl(agent))
+  add(line, ' ')
+  add(line, text.clean(agent.handle, HANDLE_LIMIT), 'AdjutantHandle')
+  local description = text.clean(agent.description, TEXT_LIMIT)
+  if description ~= '' then
+    add(line, '  ' .. description)
+  end
+  add_part(line, status.words(agent), status.hl(agent))
+  add_part(line, detail(agent))
+  for _, stat in ipairs(stats(agent)) do
+    add_part(line, stat, 'AdjutantStats')
+  end
+  return line
+end
+
+---@class adjutant.DrawnRow
+---@field depth integer
+---@field ascii boolean
+---@field time string
+---@field base adjutant.RosterLine without its time
+---@field line adjutant.RosterLine
+
+--- Summaries are replaced, never changed, so a row holds until its agent or depth is another; only its time moves. A
+--- large fleet is drawn ten times a second, and nearly all of it is as it was.
+---@type table<adjutant.AgentSummary, adjutant.DrawnRow>
+local drawn = setmetatable({}, { __mode = 'k' })
+
 ---@param node adjutant.Node
 ---@param now number
 ---@param ascii boolean
 ---@return adjutant.RosterLine
 local function row(node, now, ascii)
-  local agent = node.agent
-  local line, spans = ('  '):rep(node.depth), {}
-  local function add(str, hl)
-    if hl and str ~= '' then
-      spans[#spans + 1] = { #line, #line + #str, hl }
-    end
-    line = line .. str
+  local time = elapsed(node.agent, now)
+  local known = drawn[node.agent]
+  if not known or known.depth ~= node.depth or known.ascii ~= ascii then
+    known = { depth = node.depth, ascii = ascii, base = timeless(node, ascii) }
+    drawn[node.agent] = known
   end
-  local function part(str, hl)
-    if str ~= '' then
-      add(' · ', 'AdjutantDim')
-      add(str, hl)
-    end
+  if known.time ~= time then
+    local base = known.base
+    known.time = time
+    known.line = { text = base.text, spans = vim.list_slice(base.spans), agent_id = base.agent_id }
+    add_part(known.line, time, 'AdjutantStats')
   end
-  add(status.glyph(agent.status, ascii), status.hl(agent))
-  add(' ')
-  add(text.clean(agent.handle, HANDLE_LIMIT), 'AdjutantHandle')
-  local description = text.clean(agent.description, TEXT_LIMIT)
-  if description ~= '' then
-    add('  ' .. description)
-  end
-  part(status.words(agent), status.hl(agent))
-  part(detail(agent))
-  for _, stat in ipairs(stats(agent, now)) do
-    part(stat, 'AdjutantStats')
-  end
-  return { text = line, spans = spans, agent_id = agent.agentId }
+  return known.line
+end
+
+---@param line adjutant.RosterLine
+---@param count integer
+---@return adjutant.RosterLine
+local function with_hidden(line, count)
+  local grown = { text = line.text, spans = vim.list_slice(line.spans), agent_id = line.agent_id }
+  add(grown, (' · +%d below'):format(count), 'AdjutantWarning')
+  return grown
 end
 
 --- One line an agent, in order.
@@ -121,25 +169,25 @@ end
 ---@param now number the server's time
 ---@return adjutant.RosterLine[]
 function M.rows(view, now)
-  local rows, folded_at = {}, nil
+  local rows, folded_at, hidden = {}, nil, 0
+  local function unfold()
+    if hidden > 0 then
+      rows[#rows] = with_hidden(rows[#rows], hidden)
+    end
+    folded_at, hidden = nil, 0
+  end
   for _, node in ipairs(view.nodes) do
     if folded_at and node.depth > folded_at then
-      rows[#rows].hidden = (rows[#rows].hidden or 0) + 1
+      hidden = hidden + 1
     else
-      folded_at = nil
+      unfold()
       rows[#rows + 1] = row(node, now, view.ascii)
       if view.folded[node.agent.agentId] and node.children > 0 then
         folded_at = node.depth
       end
     end
   end
-  for _, line in ipairs(rows) do
-    if line.hidden then
-      local suffix = (' · +%d below'):format(line.hidden)
-      line.spans[#line.spans + 1] = { #line.text, #line.text + #suffix, 'AdjutantWarning' }
-      line.text = line.text .. suffix
-    end
-  end
+  unfold()
   return rows
 end
 
@@ -174,7 +222,7 @@ end
 local function trouble(view)
   if view.phase == 'ended' then
     return {
-      note(('The server is gone: %s'):format(text.clean(view.message)), 'AdjutantError'),
+      note((text.clean(view.message):gsub('^%l', string.upper)), 'AdjutantError'),
       note('R  starts it again', 'AdjutantDim'),
     }
   elseif view.phase == 'stale' then
@@ -224,8 +272,8 @@ function M.header(agent, now, ascii)
     text.clean(agent.displayName, HANDLE_LIMIT),
     status.words(agent),
   }
-  vim.list_extend(parts, stats(agent, now))
-  vim.list_extend(parts, { text.cost(agent.usage), text.clean(agent.model, HANDLE_LIMIT) })
+  vim.list_extend(parts, stats(agent))
+  vim.list_extend(parts, { elapsed(agent, now), text.cost(agent.usage), text.clean(agent.model, HANDLE_LIMIT) })
   return text.join(parts)
 end
 

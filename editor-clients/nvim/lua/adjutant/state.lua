@@ -204,15 +204,23 @@ end
 ---@field active integer those of them that can still act
 
 ---@param agents table<string, adjutant.AgentSummary>
----@return table[] ordered
----@return table<string, table[]> children by parent, in order
+---@return adjutant.AgentSummary[] ordered
+---@return table<string, adjutant.AgentSummary[]> children by parent, in order
 local function families(agents)
-  local ordered, children = {}, {}
-  for _, agent in pairs(agents) do
-    ordered[#ordered + 1] = agent
+  local keyed = {}
+  for id, agent in pairs(agents) do
+    keyed[#keyed + 1] = { value.num(agent.createdAt) or 0, id, agent }
   end
-  table.sort(ordered, earlier)
-  for _, agent in ipairs(ordered) do
+  table.sort(keyed, function(a, b)
+    if a[1] ~= b[1] then
+      return a[1] < b[1]
+    end
+    return a[2] < b[2]
+  end)
+  local ordered, children = {}, {}
+  for index, key in ipairs(keyed) do
+    local agent = key[3]
+    ordered[index] = agent
     local parent = value.str(agent.parentId)
     if parent and agents[parent] then
       children[parent] = children[parent] or {}
@@ -236,11 +244,9 @@ local function count_below(nodes, parents)
   end
 end
 
---- The fleet as a tree in reading order: each agent before its children, siblings from first to last created. An agent
---- whose parent is not known is at the top; those that no root leads to, a loop of parents, follow at the end.
 ---@param agents table<string, adjutant.AgentSummary>
 ---@return adjutant.Node[]
-function M.tree(agents)
+local function grow(agents)
   local ordered, children = families(agents)
   local nodes, parents, seen = {}, {}, {}
   -- A stack of its own: how deep a fleet nests is for the server to say, and must not cost the interpreter's stack.
@@ -269,6 +275,22 @@ function M.tree(agents)
     plant(agent)
   end
   count_below(nodes, parents)
+  return nodes
+end
+
+--- States are never changed in place, so a tree holds as long as its agents do.
+local trees = setmetatable({}, { __mode = 'k' })
+
+--- The fleet as a tree in reading order: each agent before its children, siblings from first to last created. An agent
+--- whose parent is not known is at the top; those that no root leads to, a loop of parents, follow at the end.
+---@param agents table<string, adjutant.AgentSummary>
+---@return adjutant.Node[]
+function M.tree(agents)
+  local nodes = trees[agents]
+  if not nodes then
+    nodes = grow(agents)
+    trees[agents] = nodes
+  end
   return nodes
 end
 

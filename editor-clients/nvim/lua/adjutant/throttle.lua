@@ -1,4 +1,5 @@
---- Calls a function at once and then at most once an interval, on the main loop, the last call never lost.
+--- Calls a function at once and then at most once an interval, on the main loop, the last call never lost. A function
+--- that takes long is called less often, so that it never has more than a fifth of the editor's time.
 local M = {}
 
 ---@class adjutant.Throttle
@@ -22,12 +23,13 @@ function M.new(interval_ms, fn)
   end
 
   local run
-  local function cool_down()
+  ---@param took_ms number
+  local function cool_down(took_ms)
     timer = vim.uv.new_timer()
     if not timer then
       return
     end
-    timer:start(interval_ms, 0, function()
+    timer:start(math.max(interval_ms, math.ceil(took_ms * 4)), 0, function()
       stop_timer()
       if again and not closed then
         again, scheduled = false, true
@@ -41,8 +43,14 @@ function M.new(interval_ms, fn)
     if closed then
       return
     end
-    cool_down()
-    fn()
+    local started = vim.uv.hrtime()
+    local ok, fault = pcall(fn)
+    if not closed then
+      cool_down((vim.uv.hrtime() - started) / 1e6)
+    end
+    if not ok then
+      error(fault, 0)
+    end
   end
 
   function throttle.call()
