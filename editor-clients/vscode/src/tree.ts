@@ -1,0 +1,194 @@
+// The roster in the side bar.
+
+import * as vscode from 'vscode';
+import type { FleetStore, FleetUpdate } from './fleet';
+import type { AgentSummary } from './protocol.gen';
+import { cost, descriptionOf, handleOf, stateOf, statsOf, tailOf, tokens } from './rows';
+import type { Server } from './server';
+import { countsOf, differences, isEnded } from './state';
+import { clean, count, escapeMarkdown } from './text';
+
+/** How often the times of running agents are drawn again, while the view is seen. */
+const TICK_MS = 1_000;
+/** Rows drawn again in one tick; more would be out of sight. */
+const TICK_ROWS = 100;
+
+/** An element of the tree is an agent's id: it stays the same while the agent changes. */
+export class RosterView implements vscode.TreeDataProvider<string>, vscode.Disposable {
+  private readonly event = new vscode.EventEmitter<string[] | undefined>();
+  readonly onDidChangeTreeData = this.event.event;
+  private readonly view: vscode.TreeView<string>;
+  private readonly tick: NodeJS.Timeout;
+
+  constructor(
+    private readonly fleet: FleetStore,
+    private readonly server: Server,
+  ) {
+    this.view = vscode.window.createTreeView('adjutant.roster', {
+      treeDataProvider: this,
+      showCollapseAll: true,
+      canSelectMany: true,
+    });
+    this.tick = setInterval(() => {
+      this.drawTimes();
+    }, TICK_MS);
+    fleet.onChange((update) => {
+      this.update(update);
+    });
+  }
+
+  /** The agents that are selected, for commands of the keyboard and the palette. */
+  get selection(): readonly string[] {
+    return this.view.selection;
+  }
+
+  /** Shows an agent's row, where the view is open. */
+  async reveal(agentId: string): Promise<void> {
+    if (!this.view.visible || !this.fleet.get(agentId)) return;
+    try {
+      await this.view.reveal(agentId, { select: true });
+    } catch {
+      // The row went away in the meantime.
+    }
+  }
+
+  getChildren(agentId?: string): string[] {
+    const { roots, children } = this.fleet.tree;
+    return (agentId === undefined ? roots : (children.get(agentId) ?? [])).map((agent) => agent.agentId);
+  }
+
+  getParent(agentId: string): string | undefined {
+    return this.fleet.tree.parents.get(agentId)?.agentId;
+  }
+
+  getTreeItem(agentId: string): vscode.TreeItem {
+    const agent = this.fleet.get(agentId);
+    const item = new vscode.TreeItem(agent ? label(agent) : agentId);
+    item.id = agentId;
+    if (!agent) return item;
+    const hasChildren = this.fleet.tree.children.has(agentId);
+    item.collapsibleState = hasChildren ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None;
+    item.description = [descriptionOf(agent), ...tailOf(agent, this.fleet.serverNow)].filter((part) => part !== '').join(' · ');
+    item.iconPath = iconOf(agent);
+    item.contextValue = contextOf(agent, hasChildren);
+    item.accessibilityInformation = { label: spoken(agent, this.fleet.serverNow), role: 'treeitem' };
+    item.command = { command: 'adjutant.openTranscript', title: 'Open Transcript', arguments: [agentId] };
+    return item;
+  }
+
+  resolveTreeItem(item: vscode.TreeItem, agentId: string): vscode.TreeItem {
+    const agent = this.fleet.get(agentId);
+    if (agent) item.tooltip = tooltip(agent, this.fleet.serverNow);
+    return item;
+  }
+
+  dispose(): void {
+    clearInterval(this.tick);
+    this.view.dispose();
+    this.event.dispose();
+  }
+
+  private update({ before, after }: FleetUpdate): void {
+    const { changed, moved } = differences(before, after);
+    if (moved) this.event.fire(undefined);
+    else if (changed.length > 0) this.event.fire(changed);
+    const { running, queued } = countsOf(after);
+    const tooltipText = `${count(running, 'agent')} running${queued ? `, ${queued} queued` : ''}`;
+    this.view.badge = running > 0 ? { value: running, tooltip: tooltipText } : undefined;
+    this.view.message = this.server.status === 'ready' && !after.synced && after.agents.size > 0 ? 'Bringing up to date …' : '';
+  }
+
+  private drawTimes(): void {
+    if (!this.view.visible) return;
+    const running: string[] = [];
+    for (const agent of this.fleet.now.agents.values()) {
+      if (isEnded(agent) || agent.startedAt === undefined) continue;
+      if (running.push(agent.agentId) >= TICK_ROWS) break;
+    }
+    if (running.length > 0) this.event.fire(running);
+  }
+}
+
+/** A result that nobody has seen stands out, here and in what a screen reader says. */
+function label(agent: AgentSummary): vscode.TreeItemLabel {
+  const text = handleOf(agent);
+  return { label: text, ...(isUnread(agent) ? { highlights: [[0, text.length] as [number, number]] } : {}) };
+}
+
+function isUnread(agent: AgentSummary): boolean {
+  return agent.unread && isEnded(agent);
+}
+
+const ICONS: Record<string, [icon: string, color: string]> = {
+  queued: ['circle-outline', 'descriptionForeground'],
+  running: ['loading~spin', 'charts.blue'],
+  stopping: ['stop-circle', 'charts.orange'],
+  completed: ['pass', 'testing.iconPassed'],
+  steered: ['pass', 'testing.iconPassed'],
+  aborted: ['warning', 'list.warningForeground'],
+  stopped: ['debug-stop', 'descriptionForeground'],
+  error: ['error', 'testing.iconFailed'],
+  interrupted: ['debug-disconnect', 'list.warningForeground'],
+};
+
+function iconOf(agent: AgentSummary): vscode.ThemeIcon {
+  const waits = agent.attention > 0 || (agent.status === 'running' && agent.waitingOn === 'approval');
+  const [icon, color] = waits
+    ? ['bell-dot', 'charts.orange']
+    : Object.hasOwn(ICONS, agent.status)
+      ? (ICONS[agent.status] ?? ['circle-filled', 'descriptionForeground'])
+      : ['circle-filled', 'descriptionForeground'];
+  return new vscode.ThemeIcon(icon, new vscode.ThemeColor(color));
+}
+
+/** What menus ask for. An agent that another server holds takes no verbs. */
+function contextOf(agent: AgentSummary, hasChildren: boolean): string {
+  const parts = ['agent'];
+  if (agent.readOnly) parts.push('readOnly');
+  else if (!isEnded(agent)) parts.push(agent.status === 'stopping' ? 'stopping' : 'live');
+  else if (agent.resumable) parts.push('resumable');
+  if (isEnded(agent)) parts.push('ended');
+  if (hasChildren) parts.push('parent');
+  return `${parts.join('.')}.`;
+}
+
+/** The row as a sentence. */
+function spoken(agent: AgentSummary, serverNow: number): string {
+  const stats = statsOf(agent, serverNow).join(', ');
+  return [
+    `${handleOf(agent)}, ${clean(agent.displayName, 40)}`,
+    stateOf(agent),
+    isUnread(agent) ? 'result not read' : '',
+    descriptionOf(agent),
+    clean(isEnded(agent) ? agent.error : agent.activity, 120),
+    stats,
+  ]
+    .filter((part) => part !== '')
+    .join('. ');
+}
+
+function tooltip(agent: AgentSummary, serverNow: number): vscode.MarkdownString {
+  const text = new vscode.MarkdownString(undefined, true);
+  text.isTrusted = false;
+  const escape = (part: string | undefined): string => escapeMarkdown(clean(part));
+  text.appendMarkdown(`**${escape(agent.handle)}** · ${escape(agent.displayName)} · ${escape(stateOf(agent))}\n\n`);
+  if (agent.description) text.appendMarkdown(`${escape(agent.description)}\n\n`);
+  const rows: [string, string][] = [
+    ['Doing', isEnded(agent) ? '' : (agent.activity ?? '')],
+    ['Model', agent.requestedModel ? `${agent.model} (asked for: ${agent.requestedModel})` : agent.model],
+    ['Stats', statsOf(agent, serverNow).join(' · ')],
+    ['Cost', cost(agent.usage.costUsd)],
+    ['With its agents', agent.subtree.agents > 0 ? `${count(agent.subtree.agents, 'agent')} · ${tokens(agent.subtree.usage.total)}` : ''],
+    ['Context', agent.contextPercent === undefined ? '' : `${Math.round(agent.contextPercent)} % full`],
+    ['Permissions', agent.permissionMode],
+    ['Folder', agent.cwd],
+    ['Result', agent.resultPreview ?? ''],
+    ['Error', agent.error ?? ''],
+    ['Note', agent.readOnly ? 'Another window holds this agent; here it can only be read.' : ''],
+  ];
+  text.appendMarkdown('|  |  |\n|:--|:--|\n');
+  for (const [name, value] of rows) {
+    if (value !== '') text.appendMarkdown(`| ${name} | ${escape(clean(value, 300))} |\n`);
+  }
+  return text;
+}
