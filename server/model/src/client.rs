@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use vocab::{SessionId, ThinkingLevel};
 
@@ -88,15 +89,29 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
 }
 
+impl ToolSpec {
+    /// The schema as JSON text. An object without properties must say so, or some servers refuse it.
+    pub(crate) fn schema(&self) -> String {
+        let mut schema = self.parameters.clone();
+        if let Some(fields) = schema.as_object_mut() {
+            fields.entry("type").or_insert_with(|| "object".into());
+            fields.entry("properties").or_insert_with(|| serde_json::Map::new().into());
+        }
+        schema.to_string()
+    }
+}
+
 /// The tools of a request. Shared by all requests that offer the same tools, and encoded once for each API.
 #[derive(Default)]
 pub struct ToolSet {
     tools: Vec<ToolSpec>,
+    pub(crate) openai: OnceLock<Bytes>,
+    pub(crate) anthropic: OnceLock<Bytes>,
 }
 
 impl ToolSet {
     pub fn new(tools: Vec<ToolSpec>) -> Self {
-        Self { tools }
+        Self { tools, ..Self::default() }
     }
 
     pub fn tools(&self) -> &[ToolSpec] {

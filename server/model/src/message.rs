@@ -141,6 +141,24 @@ impl Message {
     }
 }
 
+/// The arguments of a tool call, parsed once and as they are: nothing is repaired, and no text at all means no arguments.
+/// The error is a sentence for the model.
+pub fn parse_arguments(raw: &str) -> Result<serde_json::Map<String, serde_json::Value>, String> {
+    if raw.trim().is_empty() {
+        return Ok(serde_json::Map::new());
+    }
+    match serde_json::from_str(raw) {
+        Ok(serde_json::Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("The arguments are not a JSON object.".to_owned()),
+        Err(error) => Err(format!("The arguments are not valid JSON: {error}.")),
+    }
+}
+
+/// Whether `text` is exactly one JSON object.
+pub(crate) fn is_json_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 // Lengths are those of UTF-8: counting characters would read every text again, and it is an estimate.
 fn content_chars(content: &[ContentBlock]) -> usize {
     content

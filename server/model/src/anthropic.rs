@@ -1,0 +1,8 @@
+//! Anthropic Messages.
+
+pub(crate) mod body;
+pub(crate) mod encode;
+pub(crate) mod parse;
+
+#[cfg(test)]
+mod tests;
