@@ -145,7 +145,7 @@ function abortSentence({ aborted, backgroundRunning }: SessionAbortResult): stri
 }
 
 /** Tells the server that a person has looked at a result, so that no other window shows it as new. */
-async function seen({ server, fleet, log }: Parts, { agentId, run }: Pick<AgentSummary, 'agentId' | 'run'>): Promise<void> {
+export async function seen({ server, fleet, log }: Parts, { agentId, run }: Pick<AgentSummary, 'agentId' | 'run'>): Promise<void> {
   const agent = fleet.get(agentId);
   if (!agent?.unread || !isEnded(agent) || agent.readOnly) return;
   try {

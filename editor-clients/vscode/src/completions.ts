@@ -48,6 +48,12 @@ function isBad({ status }: Completion): boolean {
 
 function message(completion: Completion): string {
   const verb = isBad(completion) ? clean(completion.status, 40) : 'finished';
-  const said = clean(completion.error ?? completion.resultPreview, 160);
+  const said = clean(completion.error ?? firstWords(completion.resultPreview), 160);
   return `${clean(completion.handle, 40)} ${verb} after ${elapsed(completion.durationMs)}${said ? `: ${said}` : '.'}`;
+}
+
+/** The first paragraph of a Markdown text, without its marks. */
+function firstWords(markdown: string): string {
+  const paragraph = markdown.trim().split(/\n\s*\n/)[0] ?? '';
+  return paragraph.replace(/^#+\s+/gm, '').replace(/[*`]+/g, '').replace(/:$/, '');
 }

@@ -1,7 +1,7 @@
 // Where the extension begins: it makes its parts, ties them together, and starts the server.
 
 import * as vscode from 'vscode';
-import { registerCommands, type Parts } from './commands';
+import { registerCommands, seen, type Parts } from './commands';
 import { followCompletions } from './completions';
 import { FleetStore } from './fleet';
 import { registerReading, TailFollower } from './reading';
@@ -48,7 +48,8 @@ export async function deactivate(): Promise<void> {
 }
 
 /** What the menus ask: whether anything runs, and the state of the agent whose transcript is looked at. */
-function followContext({ fleet, viewer }: Parts, disposables: { dispose(): unknown }[]): void {
+function followContext(parts: Parts, disposables: { dispose(): unknown }[]): void {
+  const { fleet, viewer } = parts;
   const known = new Map<string, unknown>();
   const set = (key: string, value: unknown): void => {
     if (known.get(key) === value) return;
@@ -62,7 +63,16 @@ function followContext({ fleet, viewer }: Parts, disposables: { dispose(): unkno
     const agent = subject?.type === 'agent' ? fleet.get(subject.id) : undefined;
     set('adjutant.viewing', !agent ? (subject?.type ?? '') : agent.readOnly ? 'readOnly' : !isEnded(agent) ? 'live' : agent.resumable ? 'resumable' : 'ended');
   };
-  disposables.push(fleet.onChange(update), vscode.window.onDidChangeActiveTextEditor(update));
+  disposables.push(
+    fleet.onChange((change) => {
+      update();
+      // A run that ends while its transcript is looked at has been seen.
+      const subject = viewer.subjectOf(vscode.window.activeTextEditor?.document.uri);
+      const agent = subject?.type === 'agent' && vscode.window.state.focused ? fleet.get(subject.id) : undefined;
+      if (agent?.unread && agent !== change.before.agents.get(agent.agentId)) void seen(parts, agent);
+    }),
+    vscode.window.onDidChangeActiveTextEditor(update),
+  );
   update();
 }
 

@@ -141,5 +141,5 @@ export class LiveTranscript {
 /** What stands above a session's transcript. */
 export function sessionDetail(info: SessionInfo | undefined): string {
   if (!info) return '';
-  return [info.model || 'no model', `permissions: ${info.permissionMode}`, info.cwd].join(' · ');
+  return [info.model || 'no model', `permissions: ${info.permissionMode}`, info.cwd.split(/[\\/]/).filter(Boolean).at(-1) ?? info.cwd].join(' · ');
 }

@@ -122,8 +122,8 @@ function renderBlock(page: Page, block: Block): void {
       renderAssistant(page, block);
       break;
     case 'steer': {
-      const note = { queued: ' (waiting for the next turn)', delivered: '', withdrawn: ' (taken back)', expired: ' (never delivered)' };
-      page.heading('steer', `↪ ${author(block.author)} steers${note[block.state]}`, block.text);
+      const note = { queued: ', waits for the next turn', delivered: '', withdrawn: ', taken back', expired: ', never delivered' };
+      page.heading('steer', `↪ ${author(block.author)} · steering${note[block.state]}`, block.text);
       page.body(block.text);
       break;
     }

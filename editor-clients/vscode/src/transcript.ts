@@ -241,8 +241,19 @@ export class Transcript {
   }
 
   private updateTool(event: Extract<SessionEvent, { type: 'toolUpdate' | 'toolEnd' }>): void {
-    const block = this.byKey.get(event.toolCallId);
-    if (block?.kind !== 'tool') return;
+    const known = this.byKey.get(event.toolCallId);
+    const block: Block = known ?? {
+      kind: 'tool',
+      key: event.toolCallId,
+      // It began before the page that is known: what it says is shown all the same.
+      name: 'tool',
+      toolKind: 'other',
+      title: 'call begun earlier',
+      locations: [],
+      text: '',
+    };
+    if (block.kind !== 'tool') return;
+    if (!known) this.put(block);
     if (event.text !== undefined) block.text = tail(event.text);
     if (event.card) block.card = event.card;
     if (event.type !== 'toolEnd') return;

@@ -5,7 +5,7 @@ import type { FleetStore, FleetUpdate } from './fleet';
 import type { AgentSummary } from './protocol.gen';
 import { cost, descriptionOf, handleOf, stateOf, statsOf, tailOf, tokens } from './rows';
 import type { Server } from './server';
-import { countsOf, differences, isEnded } from './state';
+import { countsOf, differences, isEnded, type Fleet } from './state';
 import { clean, count, escapeMarkdown } from './text';
 
 /** How often the times of running agents are drawn again, while the view is seen. */
@@ -13,10 +13,16 @@ const TICK_MS = 1_000;
 /** Rows drawn again in one tick; more would be out of sight. */
 const TICK_ROWS = 100;
 
+/** Names rows to the editor, so that they can be marked. */
+const MARK_SCHEME = 'adjutant-row';
+
 /** An element of the tree is an agent's id: it stays the same while the agent changes. */
-export class RosterView implements vscode.TreeDataProvider<string>, vscode.Disposable {
+export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileDecorationProvider, vscode.Disposable {
   private readonly event = new vscode.EventEmitter<string[] | undefined>();
   readonly onDidChangeTreeData = this.event.event;
+  private readonly marks = new vscode.EventEmitter<vscode.Uri[]>();
+  readonly onDidChangeFileDecorations = this.marks.event;
+  private readonly decorations: vscode.Disposable;
   private readonly view: vscode.TreeView<string>;
   private readonly tick: NodeJS.Timeout;
 
@@ -29,6 +35,7 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
       showCollapseAll: true,
       canSelectMany: true,
     });
+    this.decorations = vscode.window.registerFileDecorationProvider(this);
     this.tick = setInterval(() => {
       this.drawTimes();
     }, TICK_MS);
@@ -43,10 +50,10 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
   }
 
   /** Shows an agent's row, where the view is open. */
-  async reveal(agentId: string): Promise<void> {
+  async reveal(agentId: string, select = true): Promise<void> {
     if (!this.view.visible || !this.fleet.get(agentId)) return;
     try {
-      await this.view.reveal(agentId, { select: true });
+      await this.view.reveal(agentId, { select });
     } catch {
       // The row went away in the meantime.
     }
@@ -63,12 +70,15 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
 
   getTreeItem(agentId: string): vscode.TreeItem {
     const agent = this.fleet.get(agentId);
-    const item = new vscode.TreeItem(agent ? label(agent) : agentId);
+    const item = new vscode.TreeItem(agent ? handleOf(agent) : agentId);
     item.id = agentId;
     if (!agent) return item;
+    item.resourceUri = markUri(agentId);
     const hasChildren = this.fleet.tree.children.has(agentId);
     item.collapsibleState = hasChildren ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None;
-    item.description = [descriptionOf(agent), ...tailOf(agent, this.fleet.serverNow)].filter((part) => part !== '').join(' · ');
+    // The state first: a side bar is narrow, and its end is cut.
+    const [state, ...tail] = tailOf(agent, this.fleet.serverNow);
+    item.description = [state, descriptionOf(agent), ...tail].filter((part) => part).join(' · ');
     item.iconPath = iconOf(agent);
     item.contextValue = contextOf(agent, hasChildren);
     item.accessibilityInformation = { label: spoken(agent, this.fleet.serverNow), role: 'treeitem' };
@@ -82,8 +92,18 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
     return item;
   }
 
+  /** The mark at the end of a row: a decision that waits, or a result that nobody has read. */
+  provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
+    const agent = uri.scheme === MARK_SCHEME ? this.fleet.get(uri.query) : undefined;
+    if (!agent) return undefined;
+    if (agent.attention > 0) return new vscode.FileDecoration('!', 'Waits for you', new vscode.ThemeColor('list.warningForeground'));
+    return isUnread(agent) ? new vscode.FileDecoration('●', 'Result not read') : undefined;
+  }
+
   dispose(): void {
     clearInterval(this.tick);
+    this.decorations.dispose();
+    this.marks.dispose();
     this.view.dispose();
     this.event.dispose();
   }
@@ -92,10 +112,24 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
     const { changed, moved } = differences(before, after);
     if (moved) this.event.fire(undefined);
     else if (changed.length > 0) this.event.fire(changed);
+    const marked = changed.filter((id) => markOf(before.agents.get(id)) !== markOf(after.agents.get(id)));
+    if (marked.length > 0) this.marks.fire(marked.map(markUri));
+    if (moved && before.agents.size > 0) void this.unfold(before, changed);
     const { running, queued } = countsOf(after);
     const tooltipText = `${count(running, 'agent')} running${queued ? `, ${queued} queued` : ''}`;
     this.view.badge = running > 0 ? { value: running, tooltip: tooltipText } : undefined;
     this.view.message = this.server.status === 'ready' && !after.synced && after.agents.size > 0 ? 'Bringing up to date …' : '';
+  }
+
+  /** Shows the first agents under one that had none: a row that was drawn without children stays closed by itself. */
+  private async unfold(before: Fleet, changed: readonly string[]): Promise<void> {
+    const { children, parents } = this.fleet.tree;
+    for (const id of changed) {
+      const parent = parents.get(id);
+      if (!parent || before.agents.has(id) || !before.agents.has(parent.agentId)) continue;
+      const isFirst = (children.get(parent.agentId) ?? []).every((child) => !before.agents.has(child.agentId));
+      if (isFirst) await this.reveal(id, false);
+    }
   }
 
   private drawTimes(): void {
@@ -109,10 +143,12 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.Dispo
   }
 }
 
-/** A result that nobody has seen stands out, here and in what a screen reader says. */
-function label(agent: AgentSummary): vscode.TreeItemLabel {
-  const text = handleOf(agent);
-  return { label: text, ...(isUnread(agent) ? { highlights: [[0, text.length] as [number, number]] } : {}) };
+function markUri(agentId: string): vscode.Uri {
+  return vscode.Uri.from({ scheme: MARK_SCHEME, path: '/agent', query: agentId });
+}
+
+function markOf(agent: AgentSummary | undefined): string {
+  return agent ? `${agent.attention > 0}${isUnread(agent)}` : '';
 }
 
 function isUnread(agent: AgentSummary): boolean {
@@ -122,7 +158,7 @@ function isUnread(agent: AgentSummary): boolean {
 const ICONS: Record<string, [icon: string, color: string]> = {
   queued: ['circle-outline', 'descriptionForeground'],
   running: ['loading~spin', 'charts.blue'],
-  stopping: ['stop-circle', 'charts.orange'],
+  stopping: ['stop-circle', 'list.warningForeground'],
   completed: ['pass', 'testing.iconPassed'],
   steered: ['pass', 'testing.iconPassed'],
   aborted: ['warning', 'list.warningForeground'],
@@ -134,7 +170,7 @@ const ICONS: Record<string, [icon: string, color: string]> = {
 function iconOf(agent: AgentSummary): vscode.ThemeIcon {
   const waits = agent.attention > 0 || (agent.status === 'running' && agent.waitingOn === 'approval');
   const [icon, color] = waits
-    ? ['bell-dot', 'charts.orange']
+    ? ['bell-dot', 'list.warningForeground']
     : Object.hasOwn(ICONS, agent.status)
       ? (ICONS[agent.status] ?? ['circle-filled', 'descriptionForeground'])
       : ['circle-filled', 'descriptionForeground'];
@@ -177,7 +213,7 @@ function tooltip(agent: AgentSummary, serverNow: number): vscode.MarkdownString 
     ['Doing', isEnded(agent) ? '' : (agent.activity ?? '')],
     ['Model', agent.requestedModel ? `${agent.model} (asked for: ${agent.requestedModel})` : agent.model],
     ['Stats', statsOf(agent, serverNow).join(' · ')],
-    ['Cost', cost(agent.usage.costUsd)],
+    ['Cost', vscode.workspace.getConfiguration('adjutant').get<boolean>('showCost', false) ? cost(agent.usage.costUsd) : ''],
     ['With its agents', agent.subtree.agents > 0 ? `${count(agent.subtree.agents, 'agent')} · ${tokens(agent.subtree.usage.total)}` : ''],
     ['Context', agent.contextPercent === undefined ? '' : `${Math.round(agent.contextPercent)} % full`],
     ['Permissions', agent.permissionMode],

@@ -23,6 +23,7 @@ const SETTINGS = {
   'extensions.autoUpdate': false,
   'extensions.autoCheckUpdates': false,
   'workbench.startupEditor': 'none',
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'workbench.colorTheme': 'Default Dark Modern',
   'workbench.enableExperiments': false,
   'security.workspace.trust.enabled': false,

@@ -157,19 +157,11 @@ class Log {
   async tool(name: string, kind: 'read' | 'search' | 'execute', title: string, text: string, file?: string): Promise<void> {
     const toolCallId = `t${this.seq + 1}`;
     const locations = file ? [{ uri: `file://${cwd}/${file}`, range: { start: { line: 0, character: 0 }, end: { line: 1, character: 0 } } }] : [];
-    this.event({ type: 'toolStart', toolCallId, name, kind, title, locations });
+    this.event({ type: 'toolStart', toolCallId, name, kind, title, locations }, (common) => ({ ...common, kind: 'tool', toolCallId, name, toolKind: kind, title, locations }));
+    const entry = this.entries.at(-1);
     await wait(STEP_MS);
-    this.event({ type: 'toolEnd', toolCallId, outcome: 'ok', text }, (common) => ({
-      ...common,
-      kind: 'tool',
-      toolCallId,
-      name,
-      toolKind: kind,
-      title,
-      locations,
-      outcome: 'ok',
-      text,
-    }));
+    if (entry?.kind === 'tool') Object.assign(entry, { outcome: 'ok', text });
+    this.event({ type: 'toolEnd', toolCallId, outcome: 'ok', text });
   }
 
   end(stopReason: 'endTurn' | 'aborted' | 'error', error?: string): void {
@@ -388,7 +380,7 @@ const vendor: Vendor = {
   [Methods.agentStop]: ({ agentId }) => ({ stopped: stop(known(agentId).agentId) }),
   [Methods.agentStopAll]: () => {
     const live = [...agents.values()].filter((agent) => agent.completedAt === undefined);
-    return { stopped: live.flatMap((agent) => stop(agent.agentId).map((one) => one.agentId)) };
+    return { stopped: [...new Set(live.flatMap((agent) => stop(agent.agentId).map((one) => one.agentId)))] };
   },
   [Methods.agentResume]: ({ agentId, prompt }) => {
     const agent = known(agentId);

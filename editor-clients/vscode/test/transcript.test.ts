@@ -145,15 +145,19 @@ test('a steering message is shown once, where the model got it', () => {
   );
   assert.equal(shown.split('Only the parser.').length, 2);
   assert.ok(shown.indexOf('Before.') < shown.indexOf('Only the parser.'));
-  assert.match(shown, /You steers \(never delivered\)/);
+  assert.match(shown, /You · steering, never delivered/);
 });
 
 test('what is not known is passed over, and counted', () => {
-  const transcript = after({ type: 'hologram', x: 1 } as never, { type: 'toolEnd', toolCallId: 'never-started', outcome: 'ok' }, { type: 'messageEnd', entryId: 'e', role: 'assistant' });
+  const transcript = after({ type: 'hologram', x: 1 } as never, { type: 'usage', usage: USAGE }, { type: 'messageEnd', entryId: 'e', role: 'assistant' });
   assert.equal(transcript.all.length, 0);
   assert.equal(transcript.nextSeq, 4);
   transcript.open(page([{ kind: 'later', entryId: 'x', seq: 1, at: 0, run: 1 } as never]), 2);
   assert.equal(transcript.all.length, 0);
+});
+
+test('a tool call that began before the page is shown when it ends', () => {
+  assert.match(text(after({ type: 'toolEnd', toolCallId: 't', outcome: 'error', text: 'no such file' })), /⚙ tool {2}call begun earlier {2}✗ failed\n {4}no such file/);
 });
 
 test('older pages go in front, once', () => {

@@ -90,7 +90,7 @@ async function work(workbench) {
   await is('it can be steered from its transcript', async () => {
     await workbench.run('Adjutant: Steer');
     await workbench.answer('Only the parser, please.', 'Steer general-purpose');
-    await workbench.shows(/You steers/);
+    await workbench.shows(/You · steering/);
     await workbench.shot('steered');
   });
   await is('it is stopped from its row, with all that is under it', async () => {
@@ -138,7 +138,7 @@ async function picture(workbench) {
     await workbench.quiet();
     await workbench.page.locator('.pane-body .monaco-list-row[aria-label*="Find where sessions"]').first().click();
     await workbench.shows(/Run 1 ended/);
-    await workbench.page.waitForTimeout(500);
+    await workbench.page.waitForTimeout(2_500);
     await workbench.shot('fleet');
   });
 }
