@@ -105,12 +105,6 @@ impl Provider {
     }
 }
 
-#[derive(Deserialize)]
-struct File<'a> {
-    #[serde(borrow, default)]
-    providers: Pairs<'a>,
-}
-
 /// The fields of an object in the order of the file.
 #[derive(Default)]
 struct Pairs<'a>(Vec<(String, &'a RawValue)>);
@@ -242,10 +236,11 @@ pub(crate) fn read(path: &Path, text: &str) -> (Vec<Provider>, Vec<Diagnostic>) 
     if text.trim().is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let Some(file) = reader.parse::<File<'_>>(&text, "models.json") else {
-        return (Vec::new(), reader.diagnostics);
-    };
-    let providers = file.providers.0.iter().filter_map(|(name, raw)| reader.provider(name, raw)).collect();
+    let fields = reader.parse::<Pairs<'_>>(&text, "models.json").unwrap_or_default();
+    let described = fields.0.iter().find(|(name, _)| name == "providers");
+    let described = described.and_then(|(_, raw)| reader.parse::<Pairs<'_>>(raw.get(), "providers"));
+    let described = described.unwrap_or_default();
+    let providers = described.0.iter().filter_map(|(name, raw)| reader.provider(name, raw)).collect();
     (providers, reader.diagnostics)
 }
 

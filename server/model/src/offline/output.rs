@@ -49,10 +49,15 @@ impl<'a> Output<'a> {
         self.body.lines().filter(|line| !line.is_empty())
     }
 
-    /// How many lines the file has whose first lines these are.
-    pub(super) fn file_lines(&self) -> u64 {
-        let shown = self.body.lines().count() as u64;
-        self.total_lines.unwrap_or_else(|| shown.max(u64::from(self.more_lines.is_some())) + self.more_lines.unwrap_or(0))
+    /// How many lines the file has whose first lines these are; none where the tool did not say.
+    pub(super) fn file_lines(&self) -> Option<u64> {
+        // A first line that is blank is not shown before a note.
+        let shown = (self.body.lines().count() as u64).max(u64::from(self.more_lines.is_some()));
+        match (self.total_lines, self.more_lines) {
+            (Some(total), _) => Some(total),
+            (None, Some(more)) => Some(shown + more),
+            (None, None) => (!self.cut).then_some(shown),
+        }
     }
 }
 
@@ -139,16 +144,18 @@ mod tests {
         let output = Output::of("# Title\n\n[a link]");
         assert_eq!((output.body, output.cut), ("# Title\n\n[a link]", false));
         assert_eq!(Output::of("No matches found").body, "");
-        assert_eq!(Output::of("").file_lines(), 0);
+        assert_eq!(Output::of("").file_lines(), Some(0));
     }
 
     #[test]
     fn the_length_of_a_file_is_read_from_its_first_line() {
-        assert_eq!(Output::of("//! A\n\n[41 more lines; use offset=2 to continue]").file_lines(), 42);
-        assert_eq!(Output::of("\n\n[41 more lines; use offset=2 to continue]").file_lines(), 42);
-        assert_eq!(Output::of("a\nb\n\n[Lines 1-2 of 9000; use offset=3 to continue]").file_lines(), 9_000);
-        assert_eq!(Output::of("only").file_lines(), 1);
-        assert_eq!(Output::of("(empty file)").file_lines(), 0);
+        assert_eq!(Output::of("//! A\n\n[41 more lines; use offset=2 to continue]").file_lines(), Some(42));
+        assert_eq!(Output::of("\n\n[41 more lines; use offset=2 to continue]").file_lines(), Some(42));
+        assert_eq!(Output::of("a\nb\n\n[Lines 1-2 of 9000; use offset=3 to continue]").file_lines(), Some(9_000));
+        assert_eq!(Output::of("only").file_lines(), Some(1));
+        let long = "x\n\n[Line 1 is longer than 50.0KB and only begun here; use offset=2 for the next line]";
+        assert_eq!(Output::of(long).file_lines(), None);
+        assert_eq!(Output::of("(empty file)").file_lines(), Some(0));
     }
 
     #[test]
