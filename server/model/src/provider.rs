@@ -135,3 +135,6 @@ fn not_a_stream(body: &[u8]) -> ModelError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

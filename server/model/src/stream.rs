@@ -17,8 +17,11 @@ use crate::sse::Decoder;
 use crate::{Advance, AssistantMessage, FinishReason, ModelError, ModelStream, Price, anthropic, openai};
 
 /// How long the usage of a complete message is waited for, where a server closes late.
-const FINISH_GRACE: Duration = Duration::from_secs(2);
-/// How long a connection is waited for to end its answer, so that the next request can use it.
+const USAGE_GRACE: Duration = Duration::from_secs(2);
+/// How long the end of the answer is waited for after the end of the message. A connection whose answer has not been
+/// read to its end cannot be used again, and nearly always that end is there already.
+const TERMINATOR_GRACE: Duration = Duration::from_millis(2);
+/// How long it is waited for in the background.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// An answer whose head has come.
@@ -126,8 +129,8 @@ struct Reading {
     /// When the last bytes came. The timer is moved only when it fires: moving it with every chunk would cost more.
     heard: Instant,
     timer: Pin<Box<Sleep>>,
-    /// The message is complete; only its usage is waited for.
-    closing: bool,
+    /// The message is complete, and its last bytes are waited for only this long.
+    grace: Option<Duration>,
 }
 
 impl HttpStream {
@@ -149,24 +152,23 @@ impl HttpStream {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Advance, ModelError>> {
         loop {
             let State::Reading(reading) = &mut self.state else { return Poll::Ready(Err(ended())) };
+            let parsing = &mut self.reader.parsing;
             match Pin::new(&mut reading.answer.body).poll_frame(cx) {
+                // Whatever comes after the end is nothing that we asked for.
+                Poll::Ready(Some(_)) if parsing.parser.is_settled() => return Poll::Ready(self.finish()),
                 Poll::Ready(Some(Ok(frame))) => {
                     let Ok(chunk) = frame.into_data() else { continue };
                     reading.heard = Instant::now();
-                    if self.reader.parsing.take(&chunk)? {
-                        let result = self.finish();
-                        self.hand_back(cx);
-                        return Poll::Ready(result);
-                    }
-                    if std::mem::take(&mut self.reader.parsing.assembly.grown) {
+                    let over = parsing.take(&chunk)?;
+                    if std::mem::take(&mut parsing.assembly.grown) && !over {
                         return Poll::Ready(Ok(Advance::Delta));
                     }
                 }
                 Poll::Ready(None) => {
-                    self.reader.parsing.close()?;
+                    parsing.close()?;
                     return Poll::Ready(self.finish());
                 }
-                Poll::Ready(Some(Err(_))) if self.reader.parsing.parser.is_complete() => {
+                Poll::Ready(Some(Err(_))) if parsing.parser.is_complete() => {
                     return Poll::Ready(self.finish());
                 }
                 Poll::Ready(Some(Err(error))) => {
@@ -175,45 +177,57 @@ impl HttpStream {
                 }
                 Poll::Pending => {
                     ready!(self.poll_silence(cx));
-                    if self.reader.parsing.parser.is_complete() {
-                        return Poll::Ready(self.finish());
-                    }
-                    let (host, limit) = (self.reader.host.clone(), self.reader.idle);
-                    return Poll::Ready(Err(ModelError::Idle { host, limit }));
+                    return Poll::Ready(self.give_up_waiting());
                 }
             }
         }
     }
 
-    /// Ready when nothing has come for too long.
+    /// Ready when nothing has come for as long as the state of the message allows.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Reading(reading) = &mut self.state else { return Poll::Ready(()) };
-        if self.reader.parsing.parser.is_complete() && !reading.closing {
-            reading.closing = true;
-            reading.timer.as_mut().reset(Instant::now() + FINISH_GRACE);
+        let parser = &self.reader.parsing.parser;
+        let grace = if parser.is_settled() {
+            Some(TERMINATOR_GRACE)
+        } else if parser.is_complete() {
+            Some(USAGE_GRACE)
+        } else {
+            None
+        };
+        if let Some(grace) = grace.filter(|_| reading.grace != grace) {
+            reading.grace = Some(grace);
+            reading.timer.as_mut().reset(Instant::now() + grace);
         }
         loop {
             ready!(reading.timer.as_mut().poll(cx));
             let due = reading.heard + self.reader.idle;
-            if reading.closing || due <= Instant::now() {
+            if reading.grace.is_some() || due <= Instant::now() {
                 return Poll::Ready(());
             }
             reading.timer.as_mut().reset(due);
         }
     }
 
-    /// The message is over, but the answer's last bytes may still be on their way. A connection whose answer has not
-    /// been read to its end cannot be used again, and the caller must not wait for it.
-    fn hand_back(&mut self, cx: &mut Context<'_>) {
-        let State::Reading(mut reading) = std::mem::replace(&mut self.state, State::Ended) else { return };
-        if Pin::new(&mut reading.answer.body).poll_frame(cx).is_pending() {
-            tokio::spawn(timeout(DRAIN_LIMIT, async move {
-                let Answer { mut body, permit } = reading.answer;
-                // Whatever comes after the end is nothing we asked for; a second frame of it gives the connection up.
-                let _ = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
-                drop(permit);
-            }));
+    fn give_up_waiting(&mut self) -> Result<Advance, ModelError> {
+        let parser = &self.reader.parsing.parser;
+        if parser.is_settled() {
+            self.drain();
+            return self.finish();
         }
+        if parser.is_complete() {
+            return self.finish();
+        }
+        Err(ModelError::Idle { host: self.reader.host.clone(), limit: self.reader.idle })
+    }
+
+    /// Lets the end of the answer come without anybody waiting for it, so that the connection can be used again.
+    fn drain(&mut self) {
+        let State::Reading(reading) = std::mem::replace(&mut self.state, State::Ended) else { return };
+        tokio::spawn(timeout(DRAIN_LIMIT, async move {
+            let Answer { mut body, permit } = reading.answer;
+            let _ = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+            drop(permit);
+        }));
     }
 }
 
@@ -227,7 +241,7 @@ impl ModelStream for HttpStream {
             State::Opening(opening) => ready!(opening.as_mut().poll(cx)).map(|answer| {
                 let heard = Instant::now();
                 let timer = Box::pin(sleep_until(heard + self.reader.idle));
-                self.state = State::Reading(Reading { answer, heard, timer, closing: false });
+                self.state = State::Reading(Reading { answer, heard, timer, grace: None });
                 Advance::Connected
             }),
             State::Reading(_) => ready!(self.poll_chunk(cx)),
