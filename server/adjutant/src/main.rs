@@ -1,5 +1,7 @@
 //! The `adjutant` binary.
 
-fn main() -> anyhow::Result<()> {
-    Ok(())
+use std::process::ExitCode;
+
+fn main() -> anyhow::Result<ExitCode> {
+    adjutant_server::cli::main()
 }

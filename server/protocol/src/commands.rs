@@ -68,6 +68,9 @@ commands! {
     Steer = "adjutant.server.steer", "Sends a message to an agent.": SteerArgs;
     Resume = "adjutant.server.resume", "Continues a settled agent.": ResumeArgs;
     Abort = "adjutant.server.abort", "Ends the session's active run.": AbortArgs;
+    NewSession = "adjutant.server.newSession", "Starts a new session in the folder.": NewSessionArgs;
+    ResumeSession = "adjutant.server.resumeSession", "Opens a session from disk, the latest where none is named.":
+        ResumeSessionArgs;
     ShowSession = "adjutant.server.showSession", "Opens the session's document.": ShowSessionArgs;
     ShowAgent = "adjutant.server.showAgent", "Opens an agent's document.": ShowAgentArgs;
     ShowFleet = "adjutant.server.showFleet", "Opens the fleet's document.": ShowFleetArgs;
@@ -175,6 +178,19 @@ pub struct ResumeArgs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AbortArgs {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+}
+
+/// Arguments of [`command::NewSession`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NewSessionArgs {}
+
+/// Arguments of [`command::ResumeSession`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResumeSessionArgs {
+    /// Absent: the newest of the folder that nobody has open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
 }

@@ -1,0 +1,115 @@
+//! A child's session: from a plan, or from its file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::{ModelClient, RetryPolicy};
+use project::agent_types::AgentType;
+use project::settings::Settings;
+use protocol::{AgentEventParams, ErrorCode};
+use session::{
+    RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy,
+    in_child_context_sync,
+};
+use std::path::PathBuf;
+use std::time::Duration;
+use vocab::{AgentId, PermissionMode, SessionId, ThinkingLevel};
+
+use crate::delegation;
+use crate::failure::Failure;
+use crate::manager::{ManagerHandle, Ports};
+use crate::outbox::{Outbox, Outgoing};
+use crate::permission;
+use crate::projection::transcript::Events;
+use crate::workspace::Workspace;
+
+/// Everything that a child is made from; fixed when it is launched.
+#[derive(Debug)]
+pub(crate) struct ChildPlan {
+    pub(crate) session: SessionId,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) agent_type: Arc<AgentType>,
+    pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) system_prompt: Arc<str>,
+    pub(crate) tool_policy: ToolPolicy,
+    pub(crate) mode: PermissionMode,
+    pub(crate) limits: RunLimits,
+    /// Where its transcript goes; nowhere in an ephemeral session.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Builds the session of an agent, or opens it again where it has run before.
+pub(crate) fn build(
+    plan: &ChildPlan,
+    agent: &AgentId,
+    path: Vec<String>,
+    existing: Option<&Path>,
+    ports: &Ports,
+    manager: &ManagerHandle,
+    followed: &Arc<AtomicBool>,
+) -> Result<Session, Failure> {
+    let workspace = &plan.workspace;
+    let storage = match existing.or(plan.file.as_deref()) {
+        Some(file) => Storage::File(workspace.writer.file(file)),
+        None => Storage::Ephemeral,
+    };
+    let gate = permission::Gate {
+        workspace: Arc::clone(workspace),
+        mode: permission::Mode::Fixed(plan.mode),
+        path,
+        outbox: ports.outbox.clone(),
+        headless: ports.headless,
+    };
+    let settings = &workspace.settings;
+    let config = SessionConfig {
+        kind: SessionKind::Child,
+        depth: 1,
+        parent: Some(plan.session.clone()),
+        title: Some(plan.agent_type.label().into()),
+        thinking: plan.thinking,
+        system_prompt: Arc::clone(&plan.system_prompt),
+        tools: Arc::clone(&workspace.tools),
+        tool_policy: plan.tool_policy.clone(),
+        extensions: vec![permission::extension(gate), delegation::extension(manager.clone(), None)],
+        storage,
+        retry: retry_policy(settings),
+        limits: plan.limits,
+        observer: observer(agent, ports.outbox.clone(), followed),
+        ..SessionConfig::new(SessionId::new(agent.as_str()), &workspace.folder, Arc::clone(&plan.model))
+    };
+    let built = in_child_context_sync(|| match existing {
+        Some(_) => Session::reopen(config),
+        None => Session::new(config),
+    });
+    let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
+    Ok(session)
+}
+
+/// The settings' retry rules.
+pub(crate) fn retry_policy(settings: &Settings) -> RetryPolicy {
+    RetryPolicy {
+        enabled: settings.retry.enabled,
+        max_retries: settings.retry.max_retries,
+        base_delay: Duration::from_millis(settings.retry.base_delay_ms),
+        ..RetryPolicy::default()
+    }
+}
+
+/// Passes an agent's events on while the client follows it.
+fn observer(
+    agent: &AgentId,
+    outbox: Outbox,
+    followed: &Arc<AtomicBool>,
+) -> Box<dyn session::Observer> {
+    let mut events = Events::of(format!("adjutant://agent/{agent}"));
+    let agent_id = agent.clone();
+    let followed = Arc::clone(followed);
+    Box::new(move |seq: u64, event: SessionEvent| {
+        if followed.load(Ordering::Acquire) {
+            let event = events.project(event);
+            outbox.send(Outgoing::AgentEvent(AgentEventParams { agent_id: agent_id.clone(), seq, event }));
+        }
+    })
+}

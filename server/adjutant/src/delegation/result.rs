@@ -1,0 +1,126 @@
+//! `get_subagent_result`: reads the result of an agent, waiting for it where that is asked.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use session::{PageRequest, ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use vocab::{AgentId, AgentStatus, ToolKind, WaitingOn};
+
+use super::text;
+use super::{Delegation, RESULT_TOOL, parameters, read};
+use crate::manager::RunState;
+use crate::projection::documents;
+
+/// Bytes of a conversation that `verbose` shows: its end.
+const CONVERSATION_BYTES: usize = 16 << 10;
+
+/// What a model calls `get_subagent_result` with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultParams {
+    /// The agent's id or name.
+    pub agent_id: String,
+    /// Wait until it has ended. Cancelling the wait does not stop the agent.
+    #[serde(default)]
+    pub wait: Option<bool>,
+    /// Add the agent's conversation.
+    #[serde(default)]
+    pub verbose: Option<bool>,
+}
+
+pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+    ToolDefinition {
+        name: RESULT_TOOL.into(),
+        label: "Agent result".into(),
+        kind: ToolKind::Other,
+        description: "Read an agent's full result by its id or name. Without `wait` it says how a running agent stands; with \
+                      it, it waits until the agent has ended. You are told of ended agents anyway: use this for results that \
+                      were cut in the notice, or when you can do nothing else before."
+            .into(),
+        prompt_snippet: None,
+        prompt_guidelines: Vec::new(),
+        parameters: parameters::<ResultParams>(),
+        sequential: false,
+        execute: Arc::new(Execute(delegation)),
+        describe,
+    }
+}
+
+fn describe(arguments: &Value) -> ToolCallTitle {
+    let agent = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+    ToolCallTitle { title: text::one_line(&format!("Result of {agent}"), 120), locations: Vec::new() }
+}
+
+struct Execute(Delegation);
+
+impl ToolExecute for Execute {
+    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let delegation = self.0.clone();
+        Box::pin(async move { delegation.result(call).await })
+    }
+}
+
+impl Delegation {
+    async fn result(&self, mut call: ToolCall) -> Result<ToolOutput, ToolError> {
+        let params: ResultParams = read(std::mem::take(&mut call.arguments), &[])?;
+        let agent = self.find(&params.agent_id).await?;
+        if params.wait == Some(true) {
+            let _waiting = call.context.waiting(WaitingOn::Child);
+            let ticket = self.manager.wait(agent.clone(), None, false);
+            tokio::select! {
+                settled = ticket.settled() => { settled?; }
+                () = call.cancel.cancelled() => {
+                    return Err(ToolError::new("The wait was cancelled. The agent runs on; you will be told when it has ended."));
+                }
+            }
+        }
+        let state = self.manager.read(agent.clone(), None, true).await?;
+        let mut text = match &state.completion {
+            Some(completion) => text::fetched_result(completion),
+            None => self.live(&agent, &state).await?,
+        };
+        if params.verbose == Some(true) {
+            text.push_str(&self.conversation(&agent).await?);
+        }
+        let details = json!({ "agentId": agent, "run": state.run, "status": state.status });
+        Ok(ToolOutput { details, ..ToolOutput::text(text) })
+    }
+
+    async fn live(&self, agent: &AgentId, state: &RunState) -> Result<String, ToolError> {
+        let id = agent.clone();
+        let summary = self.manager.call(move |manager| manager.summary(&id)).await?;
+        let mut text = format!("Agent: {agent}\n");
+        if let Some(summary) = summary {
+            let _ = writeln!(text, "{} · {}\n{}", summary.agent_type, state.status.as_str(), summary.description);
+            if let Some(activity) = summary.activity {
+                let _ = writeln!(text, "Now: {activity}");
+            }
+        }
+        match (state.status, state.queue_position) {
+            (AgentStatus::Queued, Some(position)) => {
+                let _ = write!(text, "\nIt is queued at position {position} and has not started.");
+            }
+            _ => text.push_str("\nIt has no result yet. You will be told when it has ended; `wait` waits for it here."),
+        }
+        Ok(text)
+    }
+
+    async fn conversation(&self, agent: &AgentId) -> Result<String, ToolError> {
+        let id = agent.clone();
+        let page = PageRequest { limit: 200, ..PageRequest::default() };
+        let page = self.manager.call(move |manager| manager.agent_page(&id, page, false)).await??.page().await?;
+        let lines = documents::conversation(&page.entries);
+        if lines.is_empty() {
+            return Ok(String::new());
+        }
+        let mut start = lines.len().saturating_sub(CONVERSATION_BYTES);
+        while !lines.is_char_boundary(start) {
+            start += 1;
+        }
+        let cut = if start > 0 || page.has_more { "[the beginning is left out]\n" } else { "" };
+        Ok(format!("\n\n--- Conversation of the agent ---\n{cut}{}", text::escape(&lines[start..])))
+    }
+}

@@ -1,0 +1,245 @@
+//! What a model reads about its agents: receipts, results and completions. One renderer, so that text from a child never
+//! looks like ours: it is escaped wherever it stands between our tags.
+
+use std::fmt::Write as _;
+
+use roster::Completion;
+use vocab::{AgentStatus, EndReason, EndedBy, Usage};
+
+/// Characters of a result in the news of one completion.
+const SOLO_PREVIEW: usize = 500;
+/// The same where several completions come together.
+const GROUP_PREVIEW: usize = 300;
+
+/// What stands where a run wrote no text.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+/// Where the reader finds the text that a note speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// It gets the whole text with the note.
+    Inline,
+    /// It may have a preview only.
+    Fetched,
+}
+
+/// The note on a run that ended otherwise than by its own answer: facts, no advice. Empty for one that simply completed
+/// or failed, whose status says it all.
+pub(crate) fn outcome_note(completion: &Completion, reader: Reader) -> &'static str {
+    match (completion.status(), reader) {
+        (AgentStatus::Stopped, Reader::Inline) => match completion.outcome.ended_by {
+            EndedBy::User => " (STOPPED BY THE USER; all text it produced is here; the task is NOT finished)",
+            _ => " (stopped; all text it produced is here; the task is NOT finished)",
+        },
+        (AgentStatus::Stopped, Reader::Fetched) => match completion.outcome.ended_by {
+            EndedBy::User => " (STOPPED BY THE USER before it was done; the output is partial; the task is NOT finished)",
+            _ => " (stopped before it was done; the output is partial; the task is NOT finished)",
+        },
+        (AgentStatus::Aborted, Reader::Inline) => " (ended by a limit; all text it produced is here; the task is unfinished)",
+        (AgentStatus::Aborted, Reader::Fetched) => " (ended by a limit before it was done; the output may be incomplete)",
+        (AgentStatus::Steered, Reader::Inline) => {
+            " (wrapped up at its turn limit; all text it produced is here; the task may be unfinished)"
+        }
+        (AgentStatus::Steered, Reader::Fetched) => " (wrapped up at its turn limit; the output may be partial)",
+        (AgentStatus::Interrupted, _) => " (interrupted: the server ended first; the task is unfinished)",
+        _ => "",
+    }
+}
+
+/// The state of a run in words.
+pub(crate) fn status_label(completion: &Completion) -> String {
+    match completion.status() {
+        AgentStatus::Completed => "Done".into(),
+        AgentStatus::Steered => "Wrapped up (turn limit)".into(),
+        AgentStatus::Aborted => format!("Aborted ({})", completion.outcome.reason.map_or("limit", reason_words)),
+        AgentStatus::Stopped => "Stopped".into(),
+        AgentStatus::Error => format!("Error: {}", completion.outcome.error.as_deref().unwrap_or("unknown")),
+        other => other.as_str().into(),
+    }
+}
+
+fn reason_words(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::MaxTurns => "max turns exceeded",
+        EndReason::WallClock => "time limit",
+        EndReason::Idle => "the model was silent",
+        EndReason::NoProgress => "no progress",
+        EndReason::Tokens => "token limit",
+        EndReason::Cost => "cost limit",
+        EndReason::RepeatedCall => "the same call again and again",
+        EndReason::Detached => "did not end when told to",
+        EndReason::Provider => "the model's provider",
+        EndReason::Setup => "could not be started",
+        EndReason::Panic => "an internal fault",
+        EndReason::Lost => "lost",
+    }
+}
+
+/// The text of a settled run for the model that waited for it.
+pub(crate) fn inline_result(completion: &Completion) -> String {
+    let outcome = &completion.outcome;
+    if completion.status() == AgentStatus::Error {
+        let mut text = format!("Agent failed: {}", outcome.error.as_deref().unwrap_or("unknown reason"));
+        text.push_str(&partial_suffix(completion));
+        return text;
+    }
+    let verb = match completion.status() {
+        AgentStatus::Completed | AgentStatus::Steered => "completed",
+        AgentStatus::Stopped => "was stopped",
+        AgentStatus::Aborted => "was aborted",
+        _ => "ended",
+    };
+    let mut head = format!(
+        "Agent {verb} in {} ({})",
+        seconds(completion.duration_ms()),
+        count(completion.tool_uses, "tool use")
+    );
+    if outcome.usage.total > 0 {
+        let _ = write!(head, ", {}", tokens(outcome.usage.total));
+    }
+    format!("{head}{}\n\n{}{}", outcome_note(completion, Reader::Inline), body(completion), undelivered(completion))
+}
+
+/// The text of a settled run for a model that asked for it by id.
+pub(crate) fn fetched_result(completion: &Completion) -> String {
+    let mut head = format!(
+        "Agent: {}\n{} · {}{} · {}",
+        completion.agent,
+        completion.agent_type,
+        status_label(completion),
+        outcome_note(completion, Reader::Fetched),
+        count(completion.tool_uses, "tool use"),
+    );
+    stats(&mut head, &completion.outcome.usage, completion.context_percent, completion.compactions);
+    let _ = write!(head, " · {}\n{}\n\n", seconds(completion.duration_ms()), completion.description);
+    if completion.status() == AgentStatus::Error {
+        let _ = write!(head, "Error: {}", completion.outcome.error.as_deref().unwrap_or("unknown reason"));
+        return head + &partial_suffix(completion) + &undelivered(completion);
+    }
+    head + body(completion) + &undelivered(completion)
+}
+
+fn stats(line: &mut String, usage: &Usage, context_percent: Option<f64>, compactions: u32) {
+    if usage.total > 0 {
+        let _ = write!(line, " · {}", tokens(usage.total));
+    }
+    if let Some(percent) = context_percent {
+        let _ = write!(line, " · {percent:.0} % of context");
+    }
+    if compactions > 0 {
+        let _ = write!(line, " · {}", count(compactions, "compaction"));
+    }
+}
+
+fn body(completion: &Completion) -> &str {
+    match completion.outcome.text.trim() {
+        "" => NO_OUTPUT,
+        text => text,
+    }
+}
+
+/// Text of a failed run, labelled, so that nobody takes it for an answer.
+fn partial_suffix(completion: &Completion) -> String {
+    match completion.outcome.text.trim() {
+        "" => String::new(),
+        text => format!("\n\nPartial output of this run, produced before the failure:\n{text}"),
+    }
+}
+
+/// Messages to the agent that never reached it.
+fn undelivered(completion: &Completion) -> String {
+    if completion.undelivered_steers.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<_> = completion.undelivered_steers.iter().map(|steer| format!("- {}", steer.text.trim())).collect();
+    format!("\n\nThese messages came too late to reach the agent:\n{}", lines.join("\n"))
+}
+
+/// The news of completions, as one message for the model that owns the agents.
+pub(crate) fn notification(completions: &[Completion], partial: bool) -> String {
+    if let [only] = completions {
+        return block(only, SOLO_PREVIEW);
+    }
+    let mut text = format!("{} agents have ended", completions.len());
+    if partial {
+        text.push_str("; others of the same turn are still running");
+    }
+    for completion in completions {
+        text.push_str("\n\n");
+        text.push_str(&block(completion, GROUP_PREVIEW));
+    }
+    text.push_str("\n\nUse get_subagent_result with an agent's id for its full result.");
+    text
+}
+
+fn block(completion: &Completion, limit: usize) -> String {
+    let mut text = format!("<task-notification>\n<task-id>{}</task-id>\n", completion.agent);
+    if let Some(call) = &completion.tool_call {
+        let _ = writeln!(text, "<tool-use-id>{}</tool-use-id>", escape(call.as_str()));
+    }
+    let summary = format!(
+        "Agent \"{}\" {}{}",
+        completion.description,
+        completion.status().as_str(),
+        outcome_note(completion, Reader::Fetched)
+    );
+    let (preview, cut) = clip(body(completion), limit);
+    let marker = if cut { "\n[cut here: get_subagent_result has the rest]" } else { "" };
+    let _ = writeln!(text, "<status>{}</status>", escape(&status_label(completion)));
+    let _ = writeln!(text, "<summary>{}</summary>", escape(&summary));
+    let _ = writeln!(text, "<result>{}{marker}</result>", escape(preview));
+    let _ = write!(
+        text,
+        "<usage><total_tokens>{}</total_tokens><tool_uses>{}</tool_uses>",
+        completion.outcome.usage.total, completion.tool_uses
+    );
+    if let Some(percent) = completion.context_percent {
+        let _ = write!(text, "<context_percent>{percent:.0}</context_percent>");
+    }
+    if completion.compactions > 0 {
+        let _ = write!(text, "<compactions>{}</compactions>", completion.compactions);
+    }
+    let _ = write!(text, "<duration_ms>{}</duration_ms></usage>\n</task-notification>", completion.duration_ms());
+    text
+}
+
+/// Neutralises what could pass for one of our tags.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The first `limit` characters, and whether anything was cut.
+pub(crate) fn clip(text: &str, limit: usize) -> (&str, bool) {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => (&text[..at], true),
+        None => (text, false),
+    }
+}
+
+/// The first `limit` characters on one line, with a mark where something was cut.
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match clip(&line, limit) {
+        (_, false) => line,
+        _ => format!("{}…", clip(&line, limit.saturating_sub(1)).0),
+    }
+}
+
+/// `3.2s`.
+pub(crate) fn seconds(ms: u64) -> String {
+    format!("{:.1}s", ms as f64 / 1000.0)
+}
+
+/// `12.3k token`.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} token"),
+        1_000..1_000_000 => format!("{:.1}k token", count as f64 / 1e3),
+        _ => format!("{:.1}M token", count as f64 / 1e6),
+    }
+}
+
+/// `1 tool use`, `2 tool uses`.
+pub(crate) fn count(n: u32, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,26 @@
+//! Adjutant's server: the hub that joins the fleet, the sessions, the projects and the editor, and the command line.
+//!
+//! See `ARCHITECTURE.md` for the map.
+
+mod attachments;
+mod child;
+mod clock;
+mod delegation;
+mod failure;
+mod ids;
+mod launch;
+mod lsp;
+mod manager;
+mod outbox;
+mod parent;
+mod permission;
+mod projection;
+mod work_done;
+mod workspace;
+
+pub mod cli;
+
+pub use clock::Clock;
+pub use delegation::{AgentParams, ResultParams, SteerParams, tool_schemas};
+pub use failure::Failure;
+pub use lsp::{Ended, ServerConfig, serve};

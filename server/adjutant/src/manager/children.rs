@@ -1,0 +1,302 @@
+//! Children: from the core's "start" to the join of their task.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use roster::{CallId, Input, Reply, Steer};
+use session::{Prompt, PromptOrigin, RunOutcome, Session, SessionHandle, SteerAuthor, SteerRequest};
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, Id, JoinError};
+use tokio_util::sync::CancellationToken;
+use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId, Usage};
+
+use super::Manager;
+use crate::child::{self, ChildPlan};
+use crate::launch::Prepared;
+use crate::outbox::Outgoing;
+use crate::projection;
+
+/// Settled sessions kept in memory, so that reading and resuming the latest costs no disk. Older ones are read from
+/// their files.
+const IDLE_SESSIONS: usize = 64;
+
+/// The shell's side of an agent.
+pub(super) struct Child {
+    pub(super) plan: Arc<ChildPlan>,
+    pub(super) state: ChildState,
+    /// Whether the client follows its transcript.
+    pub(super) followed: Arc<AtomicBool>,
+}
+
+pub(super) enum ChildState {
+    /// It has not run yet, or its session is only on disk.
+    Away { file: Option<PathBuf> },
+    Running { handle: SessionHandle, cancel: CancellationToken, task: AbortHandle },
+    Idle(Box<Session>),
+}
+
+/// What a child's task returns: the session lives on.
+pub(super) struct ChildExit {
+    pub(super) agent: AgentId,
+    pub(super) run: u32,
+    pub(super) session: Box<Session>,
+    pub(super) outcome: RunOutcome,
+}
+
+impl Manager {
+    /// Puts an agent that has been prepared under the core's control.
+    pub(super) fn spawn(&mut self, call: CallId, prepared: Prepared, reply: oneshot::Sender<Reply>) {
+        let Prepared { request, plan, notes: _ } = prepared;
+        let agent = request.agent.clone();
+        let child = Child {
+            plan: Arc::new(plan),
+            state: ChildState::Away { file: None },
+            followed: Arc::new(AtomicBool::new(false)),
+        };
+        self.children.insert(agent.clone(), child);
+        self.ask(call, Input::Spawn { call, request }, reply);
+        if self.roster.agent(&agent).is_none() {
+            self.children.remove(&agent);
+        }
+    }
+
+    /// Carries out [`roster::Effect::Start`].
+    pub(super) fn start_child(&mut self, agent: &AgentId, run: u32, prompt: String, steers: Vec<Steer>) {
+        let path = self.path_of(agent);
+        let Some(child) = self.children.get_mut(agent) else { return };
+        let state = std::mem::replace(&mut child.state, ChildState::Away { file: None });
+        let session = match state {
+            ChildState::Idle(session) => Ok(*session),
+            ChildState::Away { file } => {
+                child::build(&child.plan, agent, path, file.as_deref(), &self.ports, &self.handle, &child.followed)
+            }
+            ChildState::Running { .. } => return,
+        };
+        let mut session = match session {
+            Ok(session) => session,
+            Err(failure) => {
+                let outcome = Outcome {
+                    status: AgentStatus::Error,
+                    ended_by: EndedBy::Itself,
+                    reason: Some(EndReason::Setup),
+                    text: String::new(),
+                    error: Some(failure.to_string()),
+                    usage: Usage::default(),
+                };
+                self.handle.tell({
+                    let agent = agent.clone();
+                    move |_| Input::Settled { agent, run, outcome, progress: roster::Progress::default() }
+                });
+                return;
+            }
+        };
+        let handle = session.handle().clone();
+        for steer in steers {
+            handle.steer(steer_request(steer));
+        }
+        if child.followed.load(Ordering::Acquire) {
+            handle.watch(true);
+        }
+        let cancel = self.process.child_token();
+        let id = agent.clone();
+        let prompt = Prompt { origin: PromptOrigin::Parent, run: Some(run), ..Prompt::new(prompt) };
+        let token = cancel.clone();
+        let task = self.runs.spawn(async move {
+            let outcome = session.run(prompt, token).await;
+            ChildExit { agent: id, run, session: Box::new(session), outcome }
+        });
+        self.running.insert(task.id(), (agent.clone(), run));
+        child.state = ChildState::Running { handle, cancel, task };
+        self.apply(Input::Started { agent: agent.clone(), run });
+    }
+
+    pub(super) fn steer_child(&mut self, agent: &AgentId, run: u32, steer: Steer) {
+        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state) else {
+            self.apply(Input::SteersExpired { agent: agent.clone(), run, steers: vec![steer] });
+            return;
+        };
+        handle.steer(steer_request(steer));
+    }
+
+    pub(super) fn unsteer_child(&mut self, call: CallId, agent: &AgentId, steer: SteerId) {
+        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state) else {
+            self.reply(call, Reply::Unsteered { withdrawn: false });
+            return;
+        };
+        let Some(caller) = self.calls.remove(&call) else { return };
+        let answer = handle.unsteer(steer);
+        // Bounded by the session's life; the task owns nothing but the two ends.
+        self.errands.spawn(async move {
+            let withdrawn = answer.await.unwrap_or(false);
+            let _ = caller.send(Reply::Unsteered { withdrawn });
+        });
+    }
+
+    pub(super) fn cancel_child(&mut self, agent: &AgentId) {
+        if let Some(ChildState::Running { cancel, .. }) = self.children.get(agent).map(|child| &child.state) {
+            cancel.cancel();
+        }
+    }
+
+    /// The task did not end within its grace: it is dropped, which kills what its tools started.
+    pub(super) fn detach_child(&mut self, agent: &AgentId) {
+        let Some(child) = self.children.get_mut(agent) else { return };
+        if let ChildState::Running { task, cancel, .. } = &child.state {
+            cancel.cancel();
+            task.abort();
+            child.state = ChildState::Away { file: child.plan.file.clone() };
+        }
+    }
+
+    /// A child's task has ended, by whatever way: the one place where a started run settles.
+    pub(super) fn run_joined(&mut self, joined: Result<(Id, ChildExit), JoinError>) {
+        match joined {
+            Ok((task, exit)) => {
+                self.running.remove(&task);
+                self.child_exited(exit);
+            }
+            Err(failure) => {
+                let Some((agent, run)) = self.running.remove(&failure.id()) else { return };
+                let (error, reason) = if failure.is_panic() {
+                    ("an internal fault ended the agent; the log has the details", EndReason::Panic)
+                } else {
+                    ("the agent was dropped", EndReason::Lost)
+                };
+                tracing::error!(%agent, run, %failure, "a child's task failed");
+                if let Some(child) = self.children.get_mut(&agent) {
+                    child.state = ChildState::Away { file: child.plan.file.clone() };
+                }
+                let outcome = Outcome {
+                    status: AgentStatus::Error,
+                    ended_by: EndedBy::Itself,
+                    reason: Some(reason),
+                    text: String::new(),
+                    error: Some(error.to_owned()),
+                    usage: Usage::default(),
+                };
+                let progress = self.roster.agent(&agent).map(|record| record.progress().clone()).unwrap_or_default();
+                self.apply(Input::Settled { agent, run, outcome, progress });
+            }
+        }
+    }
+
+    fn child_exited(&mut self, exit: ChildExit) {
+        let ChildExit { agent, run, session, outcome } = exit;
+        let progress = projection::final_progress(&outcome, &session.handle().progress().borrow());
+        if !outcome.undelivered_steers.is_empty() {
+            let steers = outcome.undelivered_steers.iter().map(roster_steer).collect();
+            self.apply(Input::SteersExpired { agent: agent.clone(), run, steers });
+        }
+        if let Some(child) = self.children.get_mut(&agent) {
+            child.state = ChildState::Idle(session);
+        }
+        self.apply(Input::Settled { agent: agent.clone(), run, outcome: settled_outcome(&outcome), progress });
+        self.idle_order.push_back(agent);
+        self.let_old_sessions_go();
+    }
+
+    /// Keeps the latest settled sessions in memory and lets older ones live on disk, where they have a file.
+    fn let_old_sessions_go(&mut self) {
+        while self.idle_order.len() > IDLE_SESSIONS {
+            let Some(agent) = self.idle_order.pop_front() else { return };
+            if self.idle_order.contains(&agent) {
+                continue;
+            }
+            if let Some(child) = self.children.get_mut(&agent)
+                && let ChildState::Idle(_) = child.state
+                && let Some(file) = child.plan.file.clone()
+            {
+                child.state = ChildState::Away { file: Some(file) };
+            }
+        }
+    }
+
+    pub(super) fn is_sampling(&self) -> bool {
+        !self.running.is_empty() && (self.fleet.is_watched() || self.wants_updates())
+    }
+
+    /// Gives the core the latest progress of each running child that has moved.
+    pub(super) fn sample_progress(&mut self) {
+        let mut samples = Vec::new();
+        for (agent, run) in self.running.values() {
+            let Some(child) = self.children.get(agent) else { continue };
+            let ChildState::Running { handle, .. } = &child.state else { continue };
+            let progress = projection::progress(&handle.progress().borrow());
+            if self.roster.agent(agent).is_some_and(|record| *record.progress() != progress) {
+                samples.push((agent.clone(), *run, progress));
+            }
+        }
+        for (agent, run, progress) in samples {
+            self.apply(Input::Progress { agent, run, progress });
+        }
+    }
+
+    /// Handles from the root to the agent: how a person finds who asks.
+    pub(crate) fn path_of(&self, agent: &AgentId) -> Vec<String> {
+        let mut path = Vec::new();
+        let mut next = self.roster.agent(agent);
+        while let Some(record) = next {
+            path.push(record.handle.clone());
+            next = record.parent.as_ref().and_then(|parent| self.roster.agent(parent));
+        }
+        path.reverse();
+        path
+    }
+
+    pub(super) fn announce(&mut self, completions: &[roster::Completion], partial: bool, group: Option<String>) {
+        if let Some(params) = self.fleet.completed(completions, partial, group) {
+            self.ports.outbox.send(Outgoing::Completed(params));
+        }
+    }
+}
+
+fn steer_request(steer: Steer) -> SteerRequest {
+    let author = match steer.author {
+        EndedBy::User => SteerAuthor::User,
+        EndedBy::Host | EndedBy::Limit => SteerAuthor::Host,
+        EndedBy::Parent | EndedBy::Itself => SteerAuthor::Parent,
+    };
+    SteerRequest { steer_id: steer.id, text: steer.text, author }
+}
+
+fn roster_steer(steer: &SteerRequest) -> Steer {
+    let author = match steer.author {
+        SteerAuthor::User => EndedBy::User,
+        SteerAuthor::Parent => EndedBy::Parent,
+        SteerAuthor::Host => EndedBy::Host,
+    };
+    Steer { id: steer.steer_id.clone(), text: steer.text.clone(), author }
+}
+
+/// What a session's run means for its agent. Who cancelled a cancelled run is known to the core, not here.
+fn settled_outcome(outcome: &RunOutcome) -> Outcome {
+    let text = outcome.text.clone();
+    let error = outcome.error.as_deref().map(str::to_owned);
+    let (status, ended_by, reason, error) = match outcome.stop {
+        RunStop::EndTurn if outcome.wrapped_up => (AgentStatus::Steered, EndedBy::Itself, None, None),
+        RunStop::EndTurn => (AgentStatus::Completed, EndedBy::Itself, None, None),
+        RunStop::Length if text.trim().is_empty() => (
+            AgentStatus::Error,
+            EndedBy::Itself,
+            Some(EndReason::Provider),
+            Some("the model reached its output limit before it wrote anything".to_owned()),
+        ),
+        RunStop::Length => (AgentStatus::Completed, EndedBy::Itself, None, None),
+        RunStop::Refusal => (
+            AgentStatus::Error,
+            EndedBy::Itself,
+            Some(EndReason::Provider),
+            Some(error.unwrap_or_else(|| "the model refused to answer".to_owned())),
+        ),
+        RunStop::Limit => (AgentStatus::Aborted, EndedBy::Limit, outcome.reason, error),
+        RunStop::Aborted => (AgentStatus::Stopped, EndedBy::Parent, None, None),
+        RunStop::Error => (
+            AgentStatus::Error,
+            EndedBy::Itself,
+            Some(outcome.reason.unwrap_or(EndReason::Provider)),
+            Some(error.unwrap_or_else(|| "the model's provider gave no reason".to_owned())),
+        ),
+    };
+    Outcome { status, ended_by, reason, text, error, usage: outcome.usage }
+}

@@ -1,0 +1,319 @@
+//! What the client is told of the fleet: changes at a bounded rate, completions, and lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use protocol::{
+    AgentCompletedParams, AgentSummary, AgentUpdate, ErrorCode, FleetChangedParams, FleetListParams, FleetListResult,
+    Gate, Limits,
+};
+use roster::Completion;
+use vocab::{AgentId, AgentStatus, Timestamp};
+
+use super::{Manager, Ports};
+use crate::failure::Failure;
+use crate::ids;
+use crate::outbox::Outgoing;
+use crate::projection;
+use crate::work_done::{Fact, Subject};
+
+/// Changes of status are gathered for this long, so that a burst is one message.
+const GATHER_MS: u64 = 20;
+/// Least time between two messages that carry progress only.
+const PROGRESS_MS: u64 = 100;
+/// Least time between two progress changes of one agent.
+const AGENT_PROGRESS_MS: u64 = 250;
+/// Size of a notification; past it a change is split.
+const MESSAGE_BYTES: usize = 60 << 10;
+/// How long the later pages of a list can be asked for.
+const PAGES_KEPT_MS: u64 = 30_000;
+/// Agents of one page at most, whatever the client asks for: a page stays under 256 KiB.
+const PAGE_AGENTS: usize = 500;
+
+/// What has changed since the client was last told.
+pub(super) struct FleetFeed {
+    /// Whether this client gets fleet messages.
+    told: bool,
+    epoch: String,
+    revision: u64,
+    dirty: BTreeSet<AgentId>,
+    /// When the first change of status came that has not been told.
+    status_since: Option<Timestamp>,
+    progress_sent: Timestamp,
+    /// When each running agent's row was last sent.
+    row_sent: BTreeMap<AgentId, Timestamp>,
+    completed_seq: u64,
+    /// Lists of which pages are still to be fetched, all of one revision.
+    pages: BTreeMap<u64, PagedList>,
+    next_list: u64,
+}
+
+struct PagedList {
+    revision: u64,
+    until: Timestamp,
+    agents: Arc<[AgentSummary]>,
+}
+
+impl FleetFeed {
+    pub(super) fn new(ports: &Ports) -> Self {
+        Self {
+            told: ports.client.opens(Gate::Fleet),
+            epoch: ids::unique("epoch"),
+            revision: 0,
+            dirty: BTreeSet::new(),
+            status_since: None,
+            progress_sent: Timestamp(0),
+            row_sent: BTreeMap::new(),
+            completed_seq: 0,
+            pages: BTreeMap::new(),
+            next_list: 0,
+        }
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.told
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        match self.status_since {
+            _ if self.dirty.is_empty() => None,
+            Some(since) => Some(since.plus_ms(GATHER_MS)),
+            None => Some(self.progress_sent.plus_ms(PROGRESS_MS)),
+        }
+    }
+
+    /// The news of completions, where this client gets it.
+    pub(super) fn completed(
+        &mut self,
+        completions: &[Completion],
+        partial: bool,
+        group_id: Option<String>,
+    ) -> Option<AgentCompletedParams> {
+        if !self.told || completions.is_empty() {
+            return None;
+        }
+        self.completed_seq += 1;
+        let completions = completions.iter().map(projection::completion).collect();
+        Some(AgentCompletedParams { seq: self.completed_seq, completions, partial, group_id })
+    }
+}
+
+impl Manager {
+    /// Switches fleet messages on or off: known only once the client has introduced itself.
+    pub(crate) fn set_client(&mut self, client: protocol::ClientCapability, work_done: bool) {
+        self.fleet.told = client.opens(Gate::Fleet);
+        self.ports.client = client;
+        self.ports.work_done = work_done;
+        if self.fleet.told {
+            self.fleet.dirty.extend(self.roster.agents().map(|agent| agent.id.clone()));
+            self.fleet.status_since = Some(self.ports.clock.now());
+            self.flush_fleet();
+        }
+    }
+
+    /// Carries out [`roster::Effect::Changed`].
+    pub(super) fn agent_changed(&mut self, agent: &AgentId, status: bool) {
+        self.tell_progress(agent, status);
+        if !self.fleet.told {
+            return;
+        }
+        self.fleet.dirty.insert(agent.clone());
+        if status && self.fleet.status_since.is_none() {
+            self.fleet.status_since = Some(self.ports.clock.now());
+        }
+    }
+
+    /// Sends what is due.
+    pub(super) fn flush_fleet(&mut self) {
+        let now = self.ports.clock.now();
+        if self.ports.outbox.is_congested() {
+            // What a slow client has not read yet would only grow old; look again in a moment.
+            self.fleet.status_since = self.fleet.status_since.map(|_| now);
+            self.fleet.progress_sent = now;
+            return;
+        }
+        let with_status = self.fleet.status_since.take().is_some();
+        self.fleet.progress_sent = now;
+        let due: Vec<AgentId> = self
+            .fleet
+            .dirty
+            .iter()
+            .filter(|agent| {
+                let recent = self.fleet.row_sent.get(*agent).is_some_and(|at| now.ms_since(*at) < AGENT_PROGRESS_MS);
+                with_status || !recent
+            })
+            .cloned()
+            .collect();
+        let mut removed: Vec<_> = due.iter().filter(|agent| self.roster.agent(agent).is_none()).cloned().collect();
+        let summaries: Vec<AgentSummary> = due.iter().filter_map(|agent| self.summary(agent)).collect();
+        for agent in &due {
+            self.fleet.dirty.remove(agent);
+            match self.roster.agent(agent) {
+                Some(record) if !record.status().is_final() => {
+                    self.fleet.row_sent.insert(agent.clone(), now);
+                }
+                _ => {
+                    self.fleet.row_sent.remove(agent);
+                }
+            }
+        }
+        let mut parts = in_messages(summaries);
+        if parts.is_empty() && !removed.is_empty() {
+            parts.push(Vec::new());
+        }
+        for upserted in parts {
+            let base_revision = self.fleet.revision;
+            self.fleet.revision += 1;
+            self.ports.outbox.send(Outgoing::FleetChanged(FleetChangedParams {
+                epoch: self.fleet.epoch.clone(),
+                revision: self.fleet.revision,
+                base_revision,
+                server_now: now,
+                upserted,
+                removed: std::mem::take(&mut removed),
+            }));
+        }
+    }
+
+    /// All agents, a page at a time; all pages of one list show one moment.
+    pub(crate) fn fleet_list(&mut self, params: &FleetListParams) -> Result<FleetListResult, Failure> {
+        let now = self.ports.clock.now();
+        self.fleet.pages.retain(|_, list| list.until > now);
+        let limit = (params.limit as usize).clamp(1, PAGE_AGENTS);
+        let (list, start) = match &params.cursor {
+            Some(cursor) => self.fleet.page_of(cursor)?,
+            None => (self.new_list(now), 0),
+        };
+        let (agents, revision) = (Arc::clone(&list.agents), list.revision);
+        let page: Vec<_> = in_messages(agents.iter().skip(start).take(limit).cloned().collect())
+            .into_iter()
+            .scan(0, |sent, part| {
+                *sent += 1;
+                // Four messages of 60 KiB keep the page under 256 KiB.
+                (*sent <= 4).then_some(part)
+            })
+            .flatten()
+            .collect();
+        let next = start + page.len();
+        let next_cursor = (next < agents.len()).then(|| self.fleet.keep(list, next));
+        Ok(FleetListResult {
+            epoch: self.fleet.epoch.clone(),
+            revision,
+            server_now: now,
+            agents: page,
+            next_cursor,
+            limits: self.limits(),
+        })
+    }
+
+    fn new_list(&self, now: Timestamp) -> PagedList {
+        let agents = self.roster.agents().filter_map(|agent| self.summary(&agent.id)).collect();
+        PagedList { revision: self.fleet.revision, until: now.plus_ms(PAGES_KEPT_MS), agents }
+    }
+
+    /// An agent's row.
+    pub(crate) fn summary(&self, agent: &AgentId) -> Option<AgentSummary> {
+        let record = self.roster.agent(agent)?;
+        Some(projection::summary(&self.roster, record))
+    }
+
+    /// Limits in force for the session that was used last.
+    pub(crate) fn limits(&self) -> Limits {
+        let settings = self
+            .default_session
+            .as_ref()
+            .and_then(|id| self.sessions.get(id))
+            .map(|parent| parent.context.borrow().workspace.settings.clone());
+        projection::limits(&settings.unwrap_or_default())
+    }
+
+    /// Counts of agents for a ping and a summary.
+    pub(crate) fn counts(&self) -> protocol::AgentCounts {
+        let mut counts = protocol::AgentCounts::default();
+        for agent in self.roster.agents() {
+            match agent.status() {
+                AgentStatus::Queued => counts.queued += 1,
+                AgentStatus::Running | AgentStatus::Stopping => counts.running += 1,
+                _ => counts.finished += 1,
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn session_count(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
+    /// Whether somebody takes updates of foreground agents, or of all agents as work-done progress.
+    pub(super) fn wants_updates(&self) -> bool {
+        self.ports.work_done || self.sessions.values().any(|parent| parent.updates.is_some())
+    }
+
+    /// Work-done progress and updates of one agent: of foreground agents always, of background ones only for a client that
+    /// has no roster to see them in.
+    fn tell_progress(&self, agent: &AgentId, status: bool) {
+        let Some(record) = self.roster.agent(agent) else { return };
+        if self.ports.work_done && (!record.is_background() || !self.fleet.told) {
+            let subject = Subject::Agent(agent.clone(), record.run_number());
+            let outbox = &self.ports.outbox;
+            match record.status() {
+                AgentStatus::Queued => {}
+                AgentStatus::Running | AgentStatus::Stopping => {
+                    if status {
+                        let title = format!("{}: {}", record.display_name, record.description);
+                        outbox.work_done(subject.clone(), Fact::Begin { title });
+                    }
+                    let message = projection::progress_message(record);
+                    outbox.work_done(subject, Fact::Report { message });
+                }
+                ended => outbox.work_done(subject, Fact::End { message: Some(ended.as_str().to_owned()) }),
+            }
+        }
+        if record.is_background() {
+            return;
+        }
+        let Some(token) = self.sessions.get(&record.session).and_then(|parent| parent.updates.clone()) else { return };
+        let (Some(tool_call_id), Some(summary)) = (record.tool_call().cloned(), self.summary(agent)) else { return };
+        let text_tail = self.text_tail(agent);
+        let update =
+            AgentUpdate { tool_call_id, agent_id: agent.clone(), run: record.run_number(), summary, text_tail };
+        self.ports.outbox.send(Outgoing::Update(token, Box::new(update)));
+    }
+}
+
+impl FleetFeed {
+    fn page_of(&mut self, cursor: &str) -> Result<(PagedList, usize), Failure> {
+        let parsed = cursor.split_once('.').and_then(|(list, start)| Some((list.parse().ok()?, start.parse().ok()?)));
+        let (list, start): (u64, usize) = parsed.ok_or_else(|| Failure::bad_param("cursor", "not one of ours"))?;
+        let list = self.pages.remove(&list).ok_or_else(|| {
+            Failure::new(ErrorCode::ContentModified, "this list is too old to go on with").hint("list again from the start")
+        })?;
+        Ok((list, start))
+    }
+
+    fn keep(&mut self, list: PagedList, next: usize) -> String {
+        self.next_list += 1;
+        self.pages.insert(self.next_list, list);
+        format!("{}.{next}", self.next_list)
+    }
+}
+
+/// Splits rows so that each part fits a notification.
+fn in_messages(rows: Vec<AgentSummary>) -> Vec<Vec<AgentSummary>> {
+    let mut parts = Vec::new();
+    let mut part = Vec::new();
+    let mut bytes = 0;
+    for row in rows {
+        let size = serde_json::to_vec(&row).map_or(0, |json| json.len());
+        if bytes + size > MESSAGE_BYTES && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+        bytes += size;
+        part.push(row);
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}

@@ -1,0 +1,218 @@
+//! The manager: the one task that owns the fleet and its sessions.
+//!
+//! It decides nothing. A deed or a fact becomes an input of the core ([`roster::Roster`]), and the effects that the core
+//! answers are carried out in order by [`Manager::run`], which never waits. Everything that waits (a model, a tool, a
+//! person, the disk) happens in a task of its own and comes back as another input.
+
+mod children;
+mod fleet;
+mod handle;
+mod parents;
+mod reports;
+mod viewers;
+mod watching;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use roster::{CallId, Effect, Input, Reply, Roster};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use vocab::{AgentId, PromptId, SessionId, SteerId};
+
+pub use self::handle::ManagerHandle;
+pub(crate) use self::handle::{Launched, RunState, Ticket};
+pub(crate) use self::parents::{DEFAULT_THINKING, Heard, OpenSession, PromptTicket, Resume, StartedPrompt, checked_folder};
+pub(crate) use self::viewers::{opened, subscribed};
+use self::children::{Child, ChildExit};
+use self::fleet::FleetFeed;
+use self::handle::Job;
+use self::parents::ParentSession;
+use crate::clock::Clock;
+use crate::lsp::OpenDocuments;
+use crate::outbox::Outbox;
+use crate::workspace::Workspaces;
+
+/// How long running agents get to end by themselves when the server ends.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(1_000);
+
+/// Steering messages of which we know the session, so that they can be taken back by id alone.
+const STEERS_REMEMBERED: usize = 1_000;
+
+/// How often the progress of running agents is looked at while somebody watches.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// What the manager works with.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    pub(crate) clock: Clock,
+    pub(crate) outbox: Outbox,
+    pub(crate) workspaces: Workspaces,
+    /// What this client can show; nothing in a headless run.
+    pub(crate) client: protocol::ClientCapability,
+    /// Whether the client takes work-done progress that the server creates.
+    pub(crate) work_done: bool,
+    /// Whether questions can reach a person.
+    pub(crate) headless: bool,
+}
+
+/// See the module.
+pub(crate) struct Manager {
+    handle: ManagerHandle,
+    roster: Roster,
+    ports: Ports,
+    sessions: BTreeMap<SessionId, ParentSession>,
+    /// The session that requests without a session id mean, by folder.
+    default_session: Option<SessionId>,
+    children: HashMap<AgentId, Child>,
+    calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    runs: JoinSet<ChildExit>,
+    running: HashMap<tokio::task::Id, (AgentId, u32)>,
+    drivers: JoinSet<SessionId>,
+    driven: HashMap<tokio::task::Id, SessionId>,
+    /// Short tasks that carry an answer from a session to its caller.
+    errands: JoinSet<()>,
+    /// Agents by when they settled, the oldest first; their sessions are kept in memory up to a limit.
+    idle_order: VecDeque<AgentId>,
+    /// The latest steering messages to parent sessions.
+    steers: VecDeque<(SteerId, SessionId)>,
+    fleet: FleetFeed,
+    /// The editor's open documents.
+    pub(crate) documents: OpenDocuments,
+    /// Prompts by the work-done token that came with them.
+    prompt_tokens: BTreeMap<protocol::ProgressToken, (SessionId, PromptId)>,
+    watcher: Option<project::Watcher>,
+    /// Parent of every token: its cancel ends everything.
+    process: CancellationToken,
+    /// Woken when the last driver and run have ended after a shutdown.
+    ending: bool,
+}
+
+/// Makes a manager and the future that serves it until it is shut down.
+pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> + Send) {
+    let (handle, inbox) = ManagerHandle::new();
+    let fleet = FleetFeed::new(&ports);
+    let manager = Manager {
+        handle: handle.clone(),
+        roster: Roster::new(),
+        ports,
+        sessions: BTreeMap::new(),
+        default_session: None,
+        children: HashMap::new(),
+        calls: HashMap::new(),
+        runs: JoinSet::new(),
+        running: HashMap::new(),
+        drivers: JoinSet::new(),
+        driven: HashMap::new(),
+        errands: JoinSet::new(),
+        idle_order: VecDeque::new(),
+        steers: VecDeque::new(),
+        fleet,
+        documents: OpenDocuments::default(),
+        prompt_tokens: BTreeMap::new(),
+        watcher: None,
+        process: CancellationToken::new(),
+        ending: false,
+    };
+    (handle, manager.serve(inbox))
+}
+
+impl Manager {
+    async fn serve(mut self, mut inbox: mpsc::UnboundedReceiver<Job>) {
+        let mut sampling = tokio::time::interval(SAMPLE_EVERY);
+        sampling.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !self.ending {
+            let core = self.roster.next_deadline().map(|at| self.ports.clock.instant_of(at));
+            let feed = self.fleet.next_deadline().map(|at| self.ports.clock.instant_of(at));
+            tokio::select! {
+                Some(job) = inbox.recv() => job(&mut self),
+                Some(joined) = self.runs.join_next_with_id() => self.run_joined(joined),
+                Some(joined) = self.drivers.join_next_with_id() => self.session_ended(joined),
+                Some(_) = self.errands.join_next() => {}
+                () = sleep_until(core) => self.apply(Input::Tick),
+                () = sleep_until(feed) => self.flush_fleet(),
+                _ = sampling.tick(), if self.is_sampling() => self.sample_progress(),
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Gives the core an input and carries out what it answers.
+    pub(crate) fn apply(&mut self, input: Input) {
+        let effects = self.roster.apply(self.ports.clock.now(), input);
+        for effect in effects {
+            self.run(effect);
+        }
+    }
+
+    /// Like [`Self::apply`], for an input that the core answers under `call`.
+    pub(crate) fn ask(&mut self, call: CallId, input: Input, reply: oneshot::Sender<Reply>) {
+        self.calls.insert(call, reply);
+        self.apply(input);
+    }
+
+    fn run(&mut self, effect: Effect) {
+        match effect {
+            Effect::Reply { call, reply } => self.reply(call, reply),
+            Effect::Start { agent, run, prompt, steers } => self.start_child(&agent, run, prompt, steers),
+            Effect::Steer { agent, run, steer } => self.steer_child(&agent, run, steer),
+            Effect::Unsteer { call, agent, run: _, steer } => self.unsteer_child(call, &agent, steer),
+            Effect::Cancel { agent, run: _, ending: _ } => self.cancel_child(&agent),
+            Effect::Detach { agent, run: _ } => self.detach_child(&agent),
+            Effect::Wake { owner } => self.wake(&owner),
+            Effect::Announce { completions, partial, group } => self.announce(&completions, partial, group),
+            Effect::Changed { agent, status } => self.agent_changed(&agent, status),
+            Effect::Record(fact) => tracing::debug!(?fact, "fleet"),
+        }
+    }
+
+    fn reply(&mut self, call: CallId, reply: Reply) {
+        if let Some(caller) = self.calls.remove(&call) {
+            // A caller that has gone meanwhile needs no answer.
+            let _ = caller.send(reply);
+        }
+    }
+
+    /// Ends what runs: agents become interrupted, and nothing is announced or delivered any more. Answers a future that
+    /// waits until the session files are written.
+    pub(crate) fn interrupt_all(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        self.apply(Input::Shutdown);
+        self.process.cancel();
+        for session in self.sessions.values() {
+            session.handle.close();
+        }
+        self.ports.workspaces.flushed()
+    }
+
+    /// Ends everything. The loop ends after this deed.
+    pub(crate) fn shut_down(&mut self) {
+        drop(self.interrupt_all());
+        self.ending = true;
+    }
+
+    /// Waits for what still runs, within the grace, then drops it; dropping kills what it started.
+    async fn finish(mut self) {
+        let _ = tokio::time::timeout(SHUTDOWN_GRACE, async {
+            while self.runs.join_next().await.is_some() {}
+            while self.drivers.join_next().await.is_some() {}
+        })
+        .await;
+        self.runs.abort_all();
+        self.drivers.abort_all();
+        let _ = tokio::time::timeout(SHUTDOWN_GRACE, self.ports.workspaces.flushed()).await;
+    }
+}
+
+impl std::fmt::Debug for Manager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Manager").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+    }
+}
+
+async fn sleep_until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

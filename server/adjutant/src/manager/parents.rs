@@ -1,0 +1,396 @@
+//! Parent sessions: opening, prompting, steering, aborting and closing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
+use roster::{Input, Owner};
+use session::storage::SessionLock;
+use session::{Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{Id, JoinError};
+use tokio_util::sync::CancellationToken;
+use vocab::{AgentStatus, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel};
+
+use super::Manager;
+use crate::failure::Failure;
+use crate::ids;
+use crate::launch::LaunchContext;
+use crate::parent;
+
+/// The shell's side of a parent session.
+pub(super) struct ParentSession {
+    pub(super) handle: SessionHandle,
+    /// What its agents are launched with; replaced when settings change.
+    pub(super) context: watch::Sender<Arc<LaunchContext>>,
+    pub(super) cancel: CancellationToken,
+    pub(super) followed: Arc<AtomicBool>,
+    /// Held for as long as the session is open.
+    pub(super) lock: Option<SessionLock>,
+    /// Where updates of its foreground agents go.
+    pub(super) updates: Option<protocol::ProgressToken>,
+}
+
+/// Which session to open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenSession {
+    /// The id of a new session, or of one that is open or on disk.
+    pub(crate) id: Option<SessionId>,
+    pub(crate) resume: Option<Resume>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) ephemeral: bool,
+    /// In place of the settings' model.
+    pub(crate) model: Option<String>,
+    /// In place of the settings' mode.
+    pub(crate) mode: Option<PermissionMode>,
+    /// Who hears the session's events and ends of runs in this process.
+    pub(crate) listener: Option<mpsc::UnboundedSender<Heard>>,
+}
+
+/// What a listener hears of a session.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Event { seq: u64, event: protocol::SessionEvent },
+    Ran(Box<RunOutcome>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Resume {
+    Latest,
+    Id(SessionId),
+}
+
+/// A prompt that a session has taken.
+#[derive(Debug)]
+pub(crate) struct StartedPrompt {
+    pub(crate) session: SessionId,
+    pub(crate) prompt: PromptId,
+    pub(crate) run: RunId,
+    pub(crate) answer: session::Reply<PromptAnswer>,
+}
+
+/// A prompt's answer to come. Dropping it takes the prompt back: a queued one is not sent, an active run is aborted.
+#[derive(Debug)]
+pub(crate) struct PromptTicket {
+    started: StartedPrompt,
+    manager: super::ManagerHandle,
+    answered: bool,
+}
+
+impl PromptTicket {
+    pub(crate) fn new(started: StartedPrompt, manager: super::ManagerHandle) -> Self {
+        Self { started, manager, answered: false }
+    }
+
+    pub(crate) fn session(&self) -> &SessionId {
+        &self.started.session
+    }
+
+    pub(crate) fn run(&self) -> &RunId {
+        &self.started.run
+    }
+
+    /// Waits for the end of the prompt's run; nothing where it was withdrawn.
+    pub(crate) async fn ended(mut self) -> Result<Option<Arc<RunOutcome>>, Failure> {
+        let answer = (&mut self.started.answer).await;
+        self.answered = true;
+        match answer {
+            Some(PromptAnswer::Ended(outcome)) => Ok(Some(outcome)),
+            Some(PromptAnswer::Withdrawn) => Ok(None),
+            None => Err(Failure::gone()),
+        }
+    }
+}
+
+impl Drop for PromptTicket {
+    fn drop(&mut self) {
+        if !self.answered {
+            let (session, prompt) = (self.started.session.clone(), self.started.prompt.clone());
+            self.manager.post(move |manager| manager.withdraw_prompt(&session, prompt));
+        }
+    }
+}
+
+impl Manager {
+    /// Opens a session, or finds the open one. What fails is told with its reason.
+    pub(crate) fn open_session(&mut self, open: OpenSession) -> Result<SessionId, Failure> {
+        if let Some(id) = open.id.as_ref().filter(|id| self.sessions.contains_key(*id)) {
+            self.default_session = Some(id.clone());
+            return Ok(id.clone());
+        }
+        let workspace = self.ports.workspaces.of(open.cwd.as_deref())?;
+        let wanted = match &open.resume {
+            Some(Resume::Id(id)) => Some(id.clone()),
+            Some(Resume::Latest) => self.ports.workspaces.latest_session(&workspace.folder),
+            None => open.id.clone(),
+        };
+        if let Some(id) = wanted.as_ref().filter(|id| self.sessions.contains_key(*id)) {
+            return Ok(id.clone());
+        }
+        let must_exist = matches!(open.resume, Some(Resume::Id(_)));
+        let id = wanted.unwrap_or_else(|| SessionId::new(ids::unique("s")));
+        let cancel = self.process.child_token();
+        let followed = Arc::new(AtomicBool::new(false));
+        let built = parent::build(&parent::ParentPlan {
+            id: id.clone(),
+            workspace,
+            must_exist,
+            ephemeral: open.ephemeral,
+            model: open.model,
+            mode: open.mode,
+            ports: &self.ports,
+            manager: self.handle.clone(),
+            followed: Arc::clone(&followed),
+            listener: open.listener.clone(),
+        })?;
+        let limits = built.context.borrow().limits();
+        self.apply(Input::OpenSession { session: id.clone(), limits });
+        let handle = built.session.handle().clone();
+        if open.listener.is_some() {
+            handle.watch(true);
+        }
+        let driver = self.drivers.spawn(parent::drive(built.session, cancel.clone(), open.listener));
+        self.driven.insert(driver.id(), id.clone());
+        self.watch_more();
+        let session = ParentSession {
+            handle,
+            context: built.context,
+            cancel,
+            followed,
+            lock: built.lock,
+            updates: None,
+        };
+        self.sessions.insert(id.clone(), session);
+        self.default_session = Some(id.clone());
+        Ok(id)
+    }
+
+    /// The session that a request means: the named one, else the one last used, else one that is opened now.
+    pub(crate) fn session_or_default(&mut self, session: Option<SessionId>) -> Result<SessionId, Failure> {
+        match session {
+            Some(id) if self.sessions.contains_key(&id) => {
+                self.default_session = Some(id.clone());
+                Ok(id)
+            }
+            Some(id) => Err(Failure::unknown_session(id.as_str())),
+            None => match &self.default_session {
+                Some(id) => Ok(id.clone()),
+                None => self.open_session(OpenSession { resume: Some(Resume::Latest), ..OpenSession::default() }),
+            },
+        }
+    }
+
+    pub(crate) fn parent(&self, session: &SessionId) -> Result<&ParentSession, Failure> {
+        self.sessions.get(session).ok_or_else(|| Failure::unknown_session(session.as_str()))
+    }
+
+    /// What the agents of a session are launched with.
+    pub(crate) fn launch_context(&mut self, session: Option<SessionId>) -> Result<Arc<LaunchContext>, Failure> {
+        let id = self.session_or_default(session)?;
+        Ok(Arc::clone(&self.parent(&id)?.context.borrow()))
+    }
+
+    /// Gives a session a prompt; it runs now, or after the runs before it.
+    pub(crate) fn prompt(
+        &mut self,
+        session: Option<SessionId>,
+        mut prompt: Prompt,
+        updates: Option<protocol::ProgressToken>,
+    ) -> Result<StartedPrompt, Failure> {
+        let id = self.session_or_default(session)?;
+        let name = prompt.prompt_id.get_or_insert_with(|| PromptId::new(ids::unique("p"))).clone();
+        let session = self.sessions.get_mut(&id).ok_or_else(Failure::gone)?;
+        if updates.is_some() {
+            session.updates = updates;
+        }
+        let answer = session.handle.prompt(prompt);
+        Ok(StartedPrompt { session: id, run: RunId::new(format!("run-{name}")), prompt: name, answer })
+    }
+
+    /// Takes a prompt back. Others of the session stay queued.
+    pub(crate) fn withdraw_prompt(&mut self, session: &SessionId, prompt: PromptId) {
+        if let Some(session) = self.sessions.get(session) {
+            let withdrawal = session.handle.withdraw_prompt(prompt);
+            self.errands.spawn(async move {
+                if withdrawal.await == Some(Withdrawal::Unknown) {
+                    tracing::debug!("a prompt that was taken back had already ended");
+                }
+            });
+        }
+    }
+
+    /// Puts a message into the active run of a session. The answer is whether a run was there to read it.
+    pub(crate) fn steer_session(
+        &mut self,
+        session: Option<SessionId>,
+        text: String,
+    ) -> Result<(SteerId, session::Reply<SteerReceipt>), Failure> {
+        let id = self.session_or_default(session)?;
+        let steer_id = SteerId::new(ids::unique("steer"));
+        self.steers.push_back((steer_id.clone(), id.clone()));
+        if self.steers.len() > super::STEERS_REMEMBERED {
+            self.steers.pop_front();
+        }
+        let request = SteerRequest { steer_id: steer_id.clone(), text, author: SteerAuthor::User };
+        Ok((steer_id, self.parent(&id)?.handle.steer(request)))
+    }
+
+    /// Takes back a message to a session; nothing where no such message is known.
+    pub(crate) fn unsteer_session(&mut self, steer: &SteerId) -> Option<session::Reply<bool>> {
+        let (_, session) = self.steers.iter().find(|(id, _)| id == steer)?;
+        Some(self.sessions.get(session)?.handle.unsteer(steer.clone()))
+    }
+
+    /// Ends a session's active run and hands back what was queued.
+    pub(crate) fn abort(
+        &mut self,
+        session: Option<SessionId>,
+    ) -> Result<impl Future<Output = SessionAbortResult> + Send + use<>, Failure> {
+        let id = match session {
+            Some(id) => id,
+            None => self.default_session.clone().ok_or_else(|| {
+                Failure::new(ErrorCode::UnknownSession, "no session is open").hint("nothing runs that could be aborted")
+            })?,
+        };
+        let report = self.parent(&id)?.handle.abort();
+        let background = self.background_running(&id);
+        Ok(async move {
+            let report = report.await.unwrap_or_default();
+            let prompts = report.prompts.into_iter().map(|prompt| WithdrawnText {
+                prompt_id: prompt.prompt_id,
+                steer_id: None,
+                text: prompt.text,
+            });
+            let steers = report.steers.into_iter().map(|steer| WithdrawnText {
+                prompt_id: None,
+                steer_id: Some(steer.steer_id),
+                text: steer.text,
+            });
+            SessionAbortResult {
+                aborted: report.aborted,
+                background_running: background,
+                withdrawn: prompts.chain(steers).collect(),
+            }
+        })
+    }
+
+    fn background_running(&self, session: &SessionId) -> u32 {
+        let live = |status: AgentStatus| !status.is_final();
+        let agents = self.roster.agents().filter(|agent| agent.session == *session);
+        agents.filter(|agent| agent.is_background() && live(agent.status())).count() as u32
+    }
+
+    /// Closes a session and stops its agents. Its file stays.
+    pub(crate) fn close_session(&mut self, session: &SessionId) -> Result<(), Failure> {
+        let parent = self.parent(session)?;
+        parent.handle.close();
+        parent.cancel.cancel();
+        self.sessions.remove(session);
+        if self.default_session.as_ref() == Some(session) {
+            self.default_session = self.sessions.keys().next_back().cloned();
+        }
+        self.apply(Input::CloseSession { session: session.clone() });
+        Ok(())
+    }
+
+    /// The driver of a session has ended: it was closed, or it failed.
+    pub(super) fn session_ended(&mut self, joined: Result<(Id, SessionId), JoinError>) {
+        match joined {
+            Ok((task, session)) => {
+                self.driven.remove(&task);
+                tracing::debug!(%session, "session closed");
+            }
+            Err(failure) => {
+                tracing::error!(%failure, "a session's task failed");
+                let Some(session) = self.driven.remove(&failure.id()) else { return };
+                let _ = self.close_session(&session);
+            }
+        }
+    }
+
+    /// Carries out [`roster::Effect::Wake`].
+    pub(super) fn wake(&mut self, owner: &Owner) {
+        match owner {
+            Owner::Session(session) => {
+                if let Some(parent) = self.sessions.get(session) {
+                    parent.handle.wake();
+                }
+            }
+            Owner::Agent(agent) => {
+                if let Some(handle) = self.child_handle(agent) {
+                    handle.wake();
+                }
+            }
+        }
+    }
+
+    /// Whether a session has nothing left to do: no run, no live agent, no news that would wake it.
+    pub(crate) fn is_at_rest(&self, session: &SessionId) -> bool {
+        let Some(parent) = self.sessions.get(session) else { return true };
+        let idle = !parent.handle.progress().borrow().active;
+        let mut agents = self.roster.agents().filter(|agent| agent.session == *session);
+        let done = |delivery| !matches!(delivery, Some(DeliveryState::Pending | DeliveryState::Held));
+        idle && agents.all(|agent| agent.status().is_final() && (done(agent.delivery()) || !agent.wakes_model()))
+    }
+
+    /// What a client is told of a session; the numbers come from the session itself.
+    pub(crate) fn session_info(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Future<Output = Result<SessionInfo, Failure>> + Send + use<>, Failure> {
+        let parent = self.parent(id)?;
+        let info = parent.handle.info();
+        let context = Arc::clone(&parent.context.borrow());
+        let persisted = parent.lock.is_some();
+        Ok(async move {
+            let info = info.await.ok_or_else(Failure::gone)?;
+            Ok(SessionInfo {
+                session_id: info.id,
+                title: info.title.map_or_else(|| "New session".to_owned(), |title| title.to_string()),
+                cwd: context.workspace.folder.display().to_string(),
+                model: info.model,
+                thinking: info.thinking,
+                permission_mode: context.mode(),
+                persisted,
+                file: info.file.map(|file| file.display().to_string()),
+                usage: info.usage,
+                entry_count: info.entry_count as u64,
+                running: info.running,
+            })
+        })
+    }
+
+    /// Settings, trust or models have changed: sessions see them from now on.
+    pub(crate) fn reconfigure(&mut self) {
+        let mut limits = Vec::new();
+        for (id, parent) in &self.sessions {
+            let old = Arc::clone(&parent.context.borrow());
+            let Ok(workspace) = self.ports.workspaces.of(Some(&old.workspace.folder)) else { continue };
+            let context = Arc::new(old.with_workspace(workspace));
+            limits.push((id.clone(), context.limits()));
+            parent.context.send_replace(context);
+        }
+        for (session, limits) in limits {
+            self.apply(Input::SetLimits { session, limits });
+        }
+    }
+
+    pub(super) fn followed(parent: &ParentSession, on: bool) {
+        parent.followed.store(on, Ordering::Release);
+    }
+}
+
+/// Defaults of a session that the settings do not decide.
+pub(crate) const DEFAULT_THINKING: ThinkingLevel = ThinkingLevel::Off;
+
+/// Whether a path is absolute and a folder; what a session's `cwd` must be.
+pub(crate) fn checked_folder(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_absolute() {
+        return Err(Failure::bad_param("cwd", format!("\"{}\" is not an absolute path", path.display())));
+    }
+    let folder = path
+        .canonicalize()
+        .map_err(|error| Failure::bad_param("cwd", format!("\"{}\" cannot be opened: {error}", path.display())))?;
+    if folder.is_dir() { Ok(folder) } else { Err(Failure::bad_param("cwd", format!("\"{}\" is not a folder", path.display()))) }
+}

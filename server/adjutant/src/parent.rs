@@ -1,0 +1,186 @@
+//! A parent session: the conversation that a person has, with the `Agent` tool in it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use project::{GitFacts, ParentPrompt, PlaceFacts, ToolNote, load_context_files};
+use protocol::{ErrorCode, SessionEventParams};
+use session::storage::{SessionLock, SessionPaths, StorageError};
+use session::{Session, SessionConfig, SessionEvent, SessionKind, Storage};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use vocab::{PermissionMode, SessionId};
+
+use crate::child::retry_policy;
+use crate::delegation;
+use crate::failure::Failure;
+use crate::launch::LaunchContext;
+use crate::manager::{DEFAULT_THINKING, Heard, ManagerHandle, Ports};
+use crate::outbox::Outgoing;
+use crate::permission;
+use crate::projection::transcript::Events;
+use crate::workspace::Workspace;
+
+/// What a parent session is made from.
+pub(crate) struct ParentPlan<'a> {
+    pub(crate) id: SessionId,
+    pub(crate) workspace: Arc<Workspace>,
+    /// Whether it has to be on disk already.
+    pub(crate) must_exist: bool,
+    pub(crate) ephemeral: bool,
+    /// In place of the settings' model.
+    pub(crate) model: Option<String>,
+    /// In place of the settings' mode.
+    pub(crate) mode: Option<PermissionMode>,
+    pub(crate) ports: &'a Ports,
+    pub(crate) manager: ManagerHandle,
+    pub(crate) followed: Arc<AtomicBool>,
+    pub(crate) listener: Option<mpsc::UnboundedSender<Heard>>,
+}
+
+/// A parent session that has been built.
+pub(crate) struct Built {
+    pub(crate) session: Session,
+    pub(crate) context: watch::Sender<Arc<LaunchContext>>,
+    /// The right to write the session's files; none for one that is kept nowhere.
+    pub(crate) lock: Option<SessionLock>,
+}
+
+/// Builds a new session, or opens one from its file under its lock.
+pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
+    let workspace = &plan.workspace;
+    let model = workspace
+        .registry
+        .default_model(plan.model.as_deref().or(workspace.settings.model.as_deref()))
+        .map_err(|error| Failure::from(&error))?;
+    let Place { storage, files, lock, exists } = place(plan)?;
+    if plan.must_exist && !exists {
+        return Err(Failure::unknown_session(plan.id.as_str()));
+    }
+    let context = LaunchContext {
+        session: plan.id.clone(),
+        workspace: Arc::clone(workspace),
+        model: Arc::clone(&model),
+        thinking: DEFAULT_THINKING,
+        system_prompt: system_prompt(workspace).into(),
+        mode: plan.mode,
+        default_mode: if plan.ports.headless { PermissionMode::Plan } else { PermissionMode::Ask },
+        files,
+    };
+    let system_prompt = Arc::clone(&context.system_prompt);
+    let (context, contexts) = watch::channel(Arc::new(context));
+    let gate = permission::Gate {
+        workspace: Arc::clone(workspace),
+        mode: permission::Mode::OfSession(contexts.clone()),
+        path: Vec::new(),
+        outbox: plan.ports.outbox.clone(),
+        headless: plan.ports.headless,
+    };
+    let config = SessionConfig {
+        kind: SessionKind::Parent,
+        thinking: DEFAULT_THINKING,
+        system_prompt,
+        tools: Arc::clone(&workspace.tools),
+        extensions: vec![permission::extension(gate), delegation::extension(plan.manager.clone(), Some(contexts))],
+        storage,
+        retry: retry_policy(&workspace.settings),
+        observer: observer(plan),
+        ..SessionConfig::new(plan.id.clone(), &workspace.folder, model)
+    };
+    let built = if exists { Session::reopen(config) } else { Session::new(config) };
+    let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
+    Ok(Built { session, context, lock })
+}
+
+/// Serves a parent session until it is closed.
+pub(crate) async fn drive(
+    mut session: Session,
+    cancel: CancellationToken,
+    listener: Option<mpsc::UnboundedSender<Heard>>,
+) -> SessionId {
+    let id = session.handle().id().clone();
+    while let Some(next) = session.idle().await {
+        let outcome = session.run(next, cancel.child_token()).await;
+        if let Some(listener) = &listener {
+            let _ = listener.send(Heard::Ran(Box::new(outcome)));
+        }
+    }
+    session.close(session::ShutdownReason::Closed).await;
+    id
+}
+
+/// Where a session is kept.
+struct Place {
+    storage: Storage,
+    files: Option<SessionPaths>,
+    lock: Option<SessionLock>,
+    exists: bool,
+}
+
+fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
+    if plan.ephemeral {
+        return Ok(Place { storage: Storage::Ephemeral, files: None, lock: None, exists: false });
+    }
+    let workspace = &plan.workspace;
+    let failed = |error: StorageError| {
+        let code = match &error {
+            StorageError::Locked { .. } => ErrorCode::Conflict,
+            StorageError::InvalidName(_) => ErrorCode::BadParams,
+            _ => ErrorCode::Failed,
+        };
+        Failure::new(code, error.to_string())
+    };
+    let paths = workspace.sessions.session(&workspace.folder, plan.id.as_str()).map_err(failed)?;
+    let exists = paths.session_file().exists();
+    let lock = SessionLock::acquire(&paths).map_err(failed)?;
+    let storage = Storage::File(workspace.writer.file(paths.session_file()));
+    Ok(Place { storage, files: Some(paths), lock: Some(lock), exists })
+}
+
+fn system_prompt(workspace: &Workspace) -> String {
+    let notes: Vec<(String, Option<String>, Vec<String>)> = workspace
+        .tools
+        .definitions()
+        .map(|tool| {
+            let guidelines = tool.prompt_guidelines.iter().map(ToString::to_string).collect();
+            (tool.name.to_string(), tool.prompt_snippet.as_ref().map(ToString::to_string), guidelines)
+        })
+        .collect();
+    let mut tools: Vec<_> = notes
+        .iter()
+        .map(|(name, snippet, guidelines)| ToolNote { name, snippet: snippet.as_deref(), guidelines })
+        .collect();
+    let own: Vec<String> = delegation::GUIDELINES.iter().map(|line| (*line).to_owned()).collect();
+    tools.push(ToolNote { name: delegation::AGENT_TOOL, snippet: Some(delegation::SNIPPET), guidelines: &own });
+    let (context, found) = load_context_files(&workspace.folder, workspace.trusted);
+    for diagnostic in found {
+        tracing::warn!(%diagnostic, "context file");
+    }
+    let date = today();
+    let place =
+        PlaceFacts { cwd: &workspace.folder, platform: std::env::consts::OS, date: &date, git: GitFacts::None };
+    ParentPrompt { tools: &tools, context: &context, place }.assemble()
+}
+
+/// Today in UTC, as `2026-01-31`.
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+/// Passes a session's events on while the client follows it.
+fn observer(plan: &ParentPlan<'_>) -> Box<dyn session::Observer> {
+    let mut events = Events::of(format!("adjutant://session/{}", plan.id));
+    let session_id = plan.id.clone();
+    let outbox = plan.ports.outbox.clone();
+    let followed = Arc::clone(&plan.followed);
+    let listener = plan.listener.clone();
+    Box::new(move |seq: u64, event: SessionEvent| {
+        if let Some(listener) = &listener {
+            let event = events.project(event);
+            let _ = listener.send(Heard::Event { seq, event });
+        } else if followed.load(Ordering::Acquire) {
+            let event = events.project(event);
+            outbox.send(Outgoing::SessionEvent(SessionEventParams { session_id: session_id.clone(), seq, event }));
+        }
+    })
+}

@@ -1,0 +1,211 @@
+//! Folders and what holds in them: settings from three sources, trust, models, tools and the places on disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use model::Registry;
+use project::settings::{self, Settings, SettingsLayer};
+use project::{StateDirs, TrustStore};
+use serde_json::Value;
+use session::storage::{SessionLock, SessionsDir, Writer};
+use session::environment::{Environment, LocalDisk};
+use session::{Toolbox, builtin_tools};
+use vocab::SessionId;
+
+use crate::failure::Failure;
+use crate::manager::checked_folder;
+
+/// One folder at one moment; replaced as a whole when anything in it changes.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// Canonical.
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) trusted: bool,
+    pub(crate) dirs: StateDirs,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) environment: Arc<dyn Environment>,
+    /// The seven built-in tools over this folder.
+    pub(crate) tools: Arc<Toolbox>,
+    pub(crate) sessions: SessionsDir,
+    pub(crate) writer: Writer,
+}
+
+/// Where everything is read from, and what the client said of itself.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    pub(crate) dirs: StateDirs,
+    /// In place of `models.json` of the configuration folder.
+    pub(crate) models_file: Option<PathBuf>,
+    /// The folder of requests that name none.
+    pub(crate) folder: PathBuf,
+    /// What the client or the command line says of trust; where it says nothing, the stored answer holds.
+    pub(crate) trusted: Option<bool>,
+    /// The program that guards commands: ourselves.
+    pub(crate) exec_guard: Option<PathBuf>,
+    /// The model of new sessions, where the client or the command line names one.
+    pub(crate) model: Option<String>,
+    /// Models that live in this process.
+    pub(crate) embedded: Vec<Arc<dyn model::ModelClient>>,
+}
+
+/// All folders in use.
+#[derive(Debug)]
+pub(crate) struct Workspaces {
+    sources: Sources,
+    client: SettingsLayer,
+    open: BTreeMap<PathBuf, Arc<Workspace>>,
+    registry: Option<Arc<Registry>>,
+    writer: Writer,
+    /// Warnings for a person that nobody has been told yet.
+    warnings: Vec<String>,
+    told: std::collections::BTreeSet<String>,
+}
+
+impl Workspaces {
+    /// Reads nothing yet: a server that only answers `initialize` touches no file.
+    pub(crate) fn new(sources: Sources) -> Self {
+        let writer = Writer::new(|error| tracing::error!(%error, "session history is not being kept"));
+        Self {
+            sources,
+            client: SettingsLayer::default(),
+            open: BTreeMap::new(),
+            registry: None,
+            writer,
+            warnings: Vec::new(),
+            told: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// The workspace of a folder, of the default one where none is given.
+    pub(crate) fn of(&mut self, folder: Option<&Path>) -> Result<Arc<Workspace>, Failure> {
+        let folder = checked_folder(folder.unwrap_or(&self.sources.folder))?;
+        if let Some(workspace) = self.open.get(&folder) {
+            return Ok(Arc::clone(workspace));
+        }
+        let workspace = Arc::new(self.read(&folder));
+        self.open.insert(folder, Arc::clone(&workspace));
+        Ok(workspace)
+    }
+
+    /// What the client introduced itself with.
+    pub(crate) fn introduce(&mut self, folder: Option<PathBuf>, trusted: Option<bool>, model: Option<String>) {
+        if let Some(folder) = folder {
+            self.sources.folder = folder;
+        }
+        self.sources.trusted = trusted.or(self.sources.trusted);
+        self.sources.model = model.or_else(|| self.sources.model.take());
+        self.open.clear();
+    }
+
+    /// Lays a client's section over what it said before; what it leaves out stays.
+    pub(crate) fn set_client_settings(&mut self, section: &Value) {
+        let layer = settings::from_client(section);
+        let warnings: Vec<_> = layer.warnings().iter().map(ToString::to_string).collect();
+        self.client.overlay(layer);
+        self.open.clear();
+        warnings.into_iter().for_each(|warning| self.warn(warning));
+    }
+
+    /// Files may have changed: read them again when they are next needed.
+    pub(crate) fn forget(&mut self) {
+        self.open.clear();
+        self.registry = None;
+    }
+
+    /// Warnings that have not been told.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// The newest session of a folder that nobody has open.
+    pub(crate) fn latest_session(&self, folder: &Path) -> Option<SessionId> {
+        let sessions = SessionsDir::new(self.sources.dirs.sessions()).folder(folder);
+        let listed = session::storage::list(&sessions).unwrap_or_default();
+        listed.into_iter().find(|listed| SessionLock::is_free(&listed.paths)).map(|listed| listed.id)
+    }
+
+    /// Waits until session files are written.
+    pub(crate) fn flushed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let writer = self.writer.clone();
+        async move { writer.flush().await }
+    }
+
+    /// Folders whose changes matter: the user's, and those of the workspaces in use.
+    pub(crate) fn watched_folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.sources.dirs.config().to_owned()];
+        for workspace in self.open.values().filter(|workspace| workspace.trusted) {
+            let own = workspace.folder.join(project::PROJECT_FOLDER);
+            folders.push(own);
+        }
+        folders
+    }
+
+    fn read(&mut self, folder: &Path) -> Workspace {
+        let dirs = self.sources.dirs.clone();
+        let trusted = self.sources.trusted.unwrap_or_else(|| match TrustStore::new(&dirs).trusted(folder) {
+            Ok(answer) => answer.unwrap_or(false),
+            Err(error) => {
+                self.warn(error.to_string());
+                false
+            }
+        });
+        let user = settings::load_user(&dirs);
+        let project = if trusted { settings::load_project(folder) } else { SettingsLayer::default() };
+        let merged = Settings::merge(&user, &project, &self.client, trusted);
+        for warning in &merged.warnings {
+            self.warn(warning.to_string());
+        }
+        let mut settings = merged.settings;
+        if let Some(model) = &self.sources.model {
+            settings.model = Some(model.clone());
+        }
+        let mut disk = LocalDisk::new(folder).with_spill_folder(dirs.state().join("spill"));
+        if let Some(guard) = &self.sources.exec_guard {
+            disk = disk.with_exec_guard(guard);
+        }
+        let environment: Arc<dyn Environment> = Arc::new(disk);
+        Workspace {
+            folder: folder.to_owned(),
+            registry: self.registry(&settings),
+            tools: Toolbox::new(builtin_tools(&environment)),
+            environment,
+            settings,
+            trusted,
+            sessions: SessionsDir::new(dirs.sessions()),
+            dirs,
+            writer: self.writer.clone(),
+        }
+    }
+
+    fn registry(&mut self, settings: &Settings) -> Arc<Registry> {
+        if let Some(registry) = &self.registry {
+            return Arc::clone(registry);
+        }
+        let file = self.sources.models_file.clone().unwrap_or_else(|| self.sources.dirs.models_file());
+        let (mut registry, found) = Registry::load(&file);
+        for diagnostic in found {
+            let line = diagnostic.line.map_or(String::new(), |line| format!(":{line}"));
+            self.warn(format!("{}{line}: {}", diagnostic.path.display(), diagnostic.message));
+        }
+        if settings.limits.idle_ms > 0 {
+            let idle = std::time::Duration::from_millis(settings.limits.idle_ms);
+            registry.set_idle_timeout(idle);
+        }
+        for client in &self.sources.embedded {
+            registry.register(Arc::clone(client));
+        }
+        let registry = Arc::new(registry);
+        self.registry = Some(Arc::clone(&registry));
+        registry
+    }
+
+    /// Keeps a warning for a person, once.
+    fn warn(&mut self, warning: String) {
+        if self.told.insert(warning.clone()) {
+            tracing::warn!("{warning}");
+            self.warnings.push(warning);
+        }
+    }
+}
