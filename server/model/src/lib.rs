@@ -20,6 +20,7 @@ mod http;
 mod json;
 mod matching;
 mod message;
+pub mod offline;
 mod openai;
 mod pricing;
 mod provider;

@@ -83,7 +83,10 @@ fn report(topic: &Topic, task: &Task<'_, '_>, offered: &[&str], told_to_end: boo
     }
     list(&mut lines, "Not looked at", facts.gaps());
     if told_to_end {
-        lines.extend([String::new(), "I was told to end here; steps that were planned are left undone.".to_owned()]);
+        lines.extend([
+            String::new(),
+            "I was told to end here; steps that were planned are left undone.".to_owned(),
+        ]);
     }
     for steer in task.steers.iter().filter(|steer| !asks_for_the_end(steer)) {
         lines.extend([
@@ -92,6 +95,9 @@ fn report(topic: &Topic, task: &Task<'_, '_>, offered: &[&str], told_to_end: boo
             "I follow fixed steps and could not take that up beyond what is above.".to_owned(),
         ]);
     }
-    lines.extend([String::new(), format!("(From {}, by {SELF_DESCRIPTION}.)", count(facts.len(), "tool call"))]);
+    lines.extend([
+        String::new(),
+        format!("(From {}, by {SELF_DESCRIPTION}.)", count(facts.len(), "tool call")),
+    ]);
     lines.join("\n")
 }

@@ -75,7 +75,8 @@ impl<'a> Conversation<'a> {
                 }
                 Message::ToolResult(result) => {
                     if let Some(Item::Turn(turn)) = items.last_mut()
-                        && let Some(call) = open.get(&result.tool_call_id).and_then(|at| turn.calls.get_mut(*at))
+                        && let Some(call) =
+                            open.get(&result.tool_call_id).and_then(|at| turn.calls.get_mut(*at))
                     {
                         call.result = text_of(&result.content);
                         call.failed = result.is_error;

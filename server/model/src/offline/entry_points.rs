@@ -53,7 +53,7 @@ fn look(_: &Facts<'_, '_>) -> Turn {
 }
 
 /// Paths with the highest first; the order of the listing else.
-fn highest_first<'c>(mut paths: Vec<&'c str>) -> Vec<&'c str> {
+fn highest_first(mut paths: Vec<&str>) -> Vec<&str> {
     paths.retain(|path| !path.ends_with('/'));
     paths.sort_by_key(|path| depth(path));
     paths
@@ -77,7 +77,8 @@ fn read_manifests(facts: &Facts<'_, '_>) -> Turn {
 
 /// The searches that the names seen so far speak for; all of them where none does.
 fn searches(facts: &Facts<'_, '_>) -> Vec<PlannedCall> {
-    let by_manifest = facts.lines(&manifests()).into_iter().filter_map(|path| manifest::language(name_of(path)));
+    let by_manifest =
+        facts.lines(&manifests()).into_iter().filter_map(|path| manifest::language(name_of(path)));
     let by_name = facts.lines(&mains()).into_iter().filter_map(extension_of).map(family);
     let seen: Vec<&str> = by_manifest.chain(by_name).collect();
     let known: Vec<_> = ENTRIES.iter().filter(|(language, ..)| seen.contains(language)).collect();
@@ -127,10 +128,15 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
     );
     let mut lines = Vec::new();
     list(&mut lines, "Manifests", manifest_lines(facts, &found));
-    let shown = entries.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 100)));
+    let shown =
+        entries.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 100)));
     list(&mut lines, "Entry points", shown);
     if entries.is_empty() {
-        list(&mut lines, "Files that are usually begun with", names.into_iter().take(SHOWN).map(str::to_owned));
+        list(
+            &mut lines,
+            "Files that are usually begun with",
+            names.into_iter().take(SHOWN).map(str::to_owned),
+        );
     }
     list(&mut lines, "What the README says to type", readme_commands(facts));
     list(&mut lines, "Usual for these manifests (not checked)", conventions(&found));
@@ -157,7 +163,10 @@ fn manifest_lines(facts: &Facts<'_, '_>, found: &[&str]) -> Vec<String> {
 fn readme_commands(facts: &Facts<'_, '_>) -> Vec<String> {
     let mut hits = facts.matches(&commands());
     hits.sort_by_key(|hit| (depth(hit.path), Reverse(hit.text.starts_with(['$', '`', '>']))));
-    hits.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120))).collect()
+    hits.iter()
+        .take(SHOWN)
+        .map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120)))
+        .collect()
 }
 
 /// What one usually types for a manifest at the top.

@@ -33,7 +33,9 @@ impl<'c, 'a> Facts<'c, 'a> {
 
     /// Whether a call was made, whatever came of it.
     pub(super) fn made(&self, call: &PlannedCall) -> bool {
-        self.calls.iter().any(|past| past.tool == call.tool && call.arguments.as_object() == Some(&past.arguments))
+        self.calls
+            .iter()
+            .any(|past| past.tool == call.tool && call.arguments.as_object() == Some(&past.arguments))
     }
 
     /// The lines that a planned `find` or `ls` gave.

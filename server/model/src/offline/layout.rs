@@ -102,7 +102,8 @@ fn look(_: &Facts<'_, '_>) -> Turn {
 }
 
 fn open_folders(facts: &Facts<'_, '_>) -> Turn {
-    let mut calls: Vec<_> = top_folders(facts).iter().take(MOST_FOLDERS).map(|(folder, _)| ls(folder)).collect();
+    let mut calls: Vec<_> =
+        top_folders(facts).iter().take(MOST_FOLDERS).map(|(folder, _)| ls(folder)).collect();
     if facts.result(&all()).is_some_and(|output| output.cut) {
         // The listing was cut, so its counts are too low: the largest kinds are counted on their own.
         let kinds = ranked(files(facts).into_iter().filter_map(extension_of));
@@ -114,8 +115,10 @@ fn open_folders(facts: &Facts<'_, '_>) -> Turn {
 fn read_heads(facts: &Facts<'_, '_>) -> Turn {
     let top: Vec<&str> = facts.lines(&ls("."));
     let readme = top.iter().find(|name| name.to_lowercase().starts_with("readme"));
-    let manifest = top.iter().find(|name| ["Cargo.toml", "package.json", "pyproject.toml", "go.mod"].contains(name));
-    let calls = readme.into_iter().chain(manifest).filter(|name| !name.ends_with('/')).map(|name| read(name, 1, 40));
+    let manifest =
+        top.iter().find(|name| ["Cargo.toml", "package.json", "pyproject.toml", "go.mod"].contains(name));
+    let calls =
+        readme.into_iter().chain(manifest).filter(|name| !name.ends_with('/')).map(|name| read(name, 1, 40));
     Turn { text: "Reading what the folder says of itself.".to_owned(), calls: calls.collect() }
 }
 
@@ -191,20 +194,23 @@ fn folder_lines(facts: &Facts<'_, '_>, least: &str) -> Vec<String> {
         let inside = facts.lines(&ls(folder));
         let names: Vec<_> = inside.iter().take(8).map(|name| short(name, 40)).collect();
         let more = if inside.len() > names.len() { ", …" } else { "" };
-        let names = if names.is_empty() { String::new() } else { format!("; holds {}{more}", names.join(", ")) };
+        let names =
+            if names.is_empty() { String::new() } else { format!("; holds {}{more}", names.join(", ")) };
         format!("{folder}/: {least}{}{names}", count(*files, "file"))
     };
     top_folders(facts).iter().take(MOST_KINDS).map(line).collect()
 }
 
 fn at_top(files: &[&str]) -> Option<String> {
-    let top: Vec<_> = files.iter().filter(|path| depth(path) == 0).take(20).map(|path| short(path, 40)).collect();
+    let top: Vec<_> =
+        files.iter().filter(|path| depth(path) == 0).take(20).map(|path| short(path, 40)).collect();
     (!top.is_empty()).then(|| top.join(", "))
 }
 
 /// The title of the README and its first line of text.
 fn readme_line(facts: &Facts<'_, '_>) -> Option<String> {
-    let (path, readme) = facts.read_files().find(|(path, _)| name_of(path).to_lowercase().starts_with("readme"))?;
+    let (path, readme) =
+        facts.read_files().find(|(path, _)| name_of(path).to_lowercase().starts_with("readme"))?;
     let mut lines = readme.lines().map(str::trim).filter(|line| !line.is_empty());
     let title = lines.next()?.trim_start_matches(['#', '=', ' ']);
     let text = lines.find(|line| !line.starts_with(['#', '=', '-', '[', '!', '<', '`']));

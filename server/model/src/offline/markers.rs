@@ -29,7 +29,8 @@ fn unwritten() -> PlannedCall {
 }
 
 fn set_aside() -> PlannedCall {
-    let skips = r"#\[ignore|@(unittest\.)?skip\b|pytest\.mark\.(skip|xfail)|\b(it|test|describe)\.skip\(|\bt\.Skip\(";
+    let skips =
+        r"#\[ignore|@(unittest\.)?skip\b|pytest\.mark\.(skip|xfail)|\b(it|test|describe)\.skip\(|\bt\.Skip\(";
     grep(skips, None, 200)
 }
 
@@ -39,7 +40,8 @@ fn deprecated() -> PlannedCall {
 
 /// All marked lines, with a line that has two words only once.
 fn marked<'c>(facts: &Facts<'c, '_>) -> Vec<Match<'c>> {
-    let mut all: Vec<Match<'c>> = [fixme(), todo(), hacks()].iter().flat_map(|call| facts.matches(call)).collect();
+    let mut all: Vec<Match<'c>> =
+        [fixme(), todo(), hacks()].iter().flat_map(|call| facts.matches(call)).collect();
     all.sort_by_key(|hit| (hit.path, hit.line));
     all.dedup_by_key(|hit| (hit.path, hit.line));
     all
@@ -69,7 +71,10 @@ fn read_around(facts: &Facts<'_, '_>) -> Turn {
         .map(|hit| read(hit.path, hit.line.saturating_sub(2).max(1), 8))
         .collect();
     if calls.is_empty() {
-        return Turn { text: "No marks; looking for files that keep notes.".to_owned(), calls: vec![find(NOTES)] };
+        return Turn {
+            text: "No marks; looking for files that keep notes.".to_owned(),
+            calls: vec![find(NOTES)],
+        };
     }
     Turn { text: "Reading around the first mark of the files with most.".to_owned(), calls }
 }
@@ -113,7 +118,8 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
     list(&mut lines, "By search", counts);
     let shown = files.iter().take(SHOWN).map(|(file, n)| format!("{file}: {}", count(*n, "line")));
     list(&mut lines, "Files with most marks", shown);
-    let quotes = hits.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120)));
+    let quotes =
+        hits.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120)));
     list(&mut lines, if hits.len() > SHOWN { "The first of them" } else { "All of them" }, quotes);
     let others = facts.matches(&unwritten()).into_iter().chain(facts.matches(&set_aside())).take(SHOWN);
     list(
@@ -121,6 +127,10 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
         "Not written, or set aside",
         others.map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120))),
     );
-    list(&mut lines, "Files that keep notes", facts.lines(&find(NOTES)).into_iter().take(SHOWN).map(str::to_owned));
+    list(
+        &mut lines,
+        "Files that keep notes",
+        facts.lines(&find(NOTES)).into_iter().take(SHOWN).map(str::to_owned),
+    );
     Report { summary, lines }
 }

@@ -78,7 +78,13 @@ fn info() -> ModelInfo {
         max_tokens: None,
         reasoning: false,
         input: vec![InputKind::Text],
-        price: Some(Price { input: free, output: free, cache_read: free, cache_write: free, tiers: Vec::new() }),
+        price: Some(Price {
+            input: free,
+            output: free,
+            cache_read: free,
+            cache_write: free,
+            tiers: Vec::new(),
+        }),
     }
 }
 

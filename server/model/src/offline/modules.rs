@@ -65,7 +65,8 @@ fn defined<'c>(facts: &Facts<'c, '_>) -> BTreeMap<&'c str, usize> {
 
 /// The files to measure: all where they are few, else those with most definitions.
 fn candidates<'c>(facts: &Facts<'c, '_>) -> Vec<&'c str> {
-    let mut files: Vec<&str> = facts.lines(&sources()).into_iter().filter(|path| !path.ends_with('/')).collect();
+    let mut files: Vec<&str> =
+        facts.lines(&sources()).into_iter().filter(|path| !path.ends_with('/')).collect();
     let defined = defined(facts);
     files.sort_by_key(|file| Reverse(defined.get(file).copied().unwrap_or(0)));
     files.truncate(MEASURED);
@@ -120,10 +121,14 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
     };
     let mut lines = Vec::new();
     let folders = ranked(files.iter().map(|file| folder_of(file)));
-    let shown = folders.iter().take(SHOWN).map(|(folder, n)| format!("{folder}/: {least}{}", count(*n, "source file")));
+    let shown = folders
+        .iter()
+        .take(SHOWN)
+        .map(|(folder, n)| format!("{folder}/: {least}{}", count(*n, "source file")));
     list(&mut lines, "Folders with most source files", shown);
     let defined = defined(facts);
-    let known = |file: &str| defined.get(file).map_or_else(String::new, |n| format!(", {}", count(*n, "definition")));
+    let known =
+        |file: &str| defined.get(file).map_or_else(String::new, |n| format!(", {}", count(*n, "definition")));
     let shown = measured.iter().take(SHOWN).map(|(file, n)| format!("{file}: {n} lines{}", known(file)));
     list(&mut lines, "Largest files measured", shown);
     let says = measured.iter().filter_map(|(file, _)| {
@@ -144,7 +149,9 @@ fn method(facts: &Facts<'_, '_>, files: usize, measured: usize) -> Vec<String> {
     for extension in main_extensions(facts) {
         if facts.result(&definitions(extension)).is_some_and(|output| output.cut) {
             let language = language_of(extension).unwrap_or(extension);
-            notes.push(format!("The search for {language} definitions was cut: files late in the listing may be missing."));
+            notes.push(format!(
+                "The search for {language} definitions was cut: files late in the listing may be missing."
+            ));
         }
     }
     notes

@@ -84,7 +84,8 @@ impl<'a> Match<'a> {
     pub(super) fn of(line: &'a str) -> Option<Self> {
         line.match_indices(':').find_map(|(at, _)| {
             let rest = &line[at + 1..];
-            let (number, text) = rest.split_once(": ").or_else(|| rest.strip_suffix(':').map(|number| (number, "")))?;
+            let (number, text) =
+                rest.split_once(": ").or_else(|| rest.strip_suffix(':').map(|number| (number, "")))?;
             let line_number = number.parse().ok()?;
             (at > 0).then_some(Self { path: &line[..at], line: line_number, text: text.trim() })
         })
@@ -92,7 +93,7 @@ impl<'a> Match<'a> {
 }
 
 /// The matches in an output of `grep`.
-pub(super) fn matches<'a>(output: Output<'a>) -> impl Iterator<Item = Match<'a>> {
+pub(super) fn matches(output: Output<'_>) -> impl Iterator<Item = Match<'_>> {
     output.lines().filter_map(Match::of)
 }
 
@@ -109,7 +110,9 @@ pub(super) fn folder_of(path: &str) -> &str {
 /// What follows the last dot of a name; none for a name that only begins with one.
 pub(super) fn extension_of(path: &str) -> Option<&str> {
     let (stem, extension) = name_of(path).rsplit_once('.')?;
-    let plain = !extension.is_empty() && extension.len() <= 12 && extension.chars().all(|c| c.is_ascii_alphanumeric());
+    let plain = !extension.is_empty()
+        && extension.len() <= 12
+        && extension.chars().all(|c| c.is_ascii_alphanumeric());
     (!stem.is_empty() && plain).then_some(extension)
 }
 
@@ -139,7 +142,9 @@ mod tests {
 
     #[test]
     fn notes_are_told_from_what_a_file_says() {
-        let output = Output::of("a.rs\nb.rs\n\n[2 results, and there are more; use limit=4]\n\n[1 folders could not be read]");
+        let output = Output::of(
+            "a.rs\nb.rs\n\n[2 results, and there are more; use limit=4]\n\n[1 folders could not be read]",
+        );
         assert_eq!((output.body, output.cut), ("a.rs\nb.rs", true));
         let output = Output::of("# Title\n\n[a link]");
         assert_eq!((output.body, output.cut), ("# Title\n\n[a link]", false));
@@ -151,7 +156,10 @@ mod tests {
     fn the_length_of_a_file_is_read_from_its_first_line() {
         assert_eq!(Output::of("//! A\n\n[41 more lines; use offset=2 to continue]").file_lines(), Some(42));
         assert_eq!(Output::of("\n\n[41 more lines; use offset=2 to continue]").file_lines(), Some(42));
-        assert_eq!(Output::of("a\nb\n\n[Lines 1-2 of 9000; use offset=3 to continue]").file_lines(), Some(9_000));
+        assert_eq!(
+            Output::of("a\nb\n\n[Lines 1-2 of 9000; use offset=3 to continue]").file_lines(),
+            Some(9_000)
+        );
         assert_eq!(Output::of("only").file_lines(), Some(1));
         let long = "x\n\n[Line 1 is longer than 50.0KB and only begun here; use offset=2 for the next line]";
         assert_eq!(Output::of(long).file_lines(), None);

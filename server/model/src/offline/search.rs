@@ -65,8 +65,14 @@ fn places<'c>(terms: &[String], facts: &Facts<'c, '_>) -> Vec<Match<'c>> {
 pub(super) fn stage(terms: &[String], n: usize, facts: &Facts<'_, '_>) -> Option<Turn> {
     let (text, calls): (&str, Vec<_>) = match n {
         0 => {
-            let calls = terms.iter().map(|term| literal(term, false)).chain(terms.iter().filter_map(|term| named(term)));
-            ("Looking for the text itself, in files and in names.", std::iter::once(ls(".")).chain(calls).collect())
+            let calls = terms
+                .iter()
+                .map(|term| literal(term, false))
+                .chain(terms.iter().filter_map(|term| named(term)));
+            (
+                "Looking for the text itself, in files and in names.",
+                std::iter::once(ls(".")).chain(calls).collect(),
+            )
         }
         1 => {
             let lost = terms.iter().filter(|term| facts.matches(&literal(term, false)).is_empty());
@@ -93,14 +99,18 @@ pub(super) fn report(terms: &[String], facts: &Facts<'_, '_>) -> Report {
     for term in terms {
         let found = hits(term, facts);
         let files: std::collections::BTreeSet<_> = found.iter().map(|hit| hit.path).collect();
-        let cut = [false, true].iter().any(|case| facts.result(&literal(term, *case)).is_some_and(|out| out.cut));
+        let cut =
+            [false, true].iter().any(|case| facts.result(&literal(term, *case)).is_some_and(|out| out.cut));
         let least = if cut { "at least " } else { "" };
         parts.push(format!(
             "`{term}` is in {least}{} of {}",
             count(found.len(), "line"),
             count(files.len(), "file")
         ));
-        let shown = found.iter().take(SHOWN).map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120)));
+        let shown = found
+            .iter()
+            .take(SHOWN)
+            .map(|hit| format!("{}:{}: {}", hit.path, hit.line, short(hit.text, 120)));
         list(&mut lines, &format!("Matches of `{term}`"), shown);
         let names = named(term).map(|call| facts.lines(&call)).unwrap_or_default();
         list(&mut lines, &format!("Names with `{term}`"), names.into_iter().take(SHOWN).map(str::to_owned));

@@ -86,7 +86,11 @@ impl Topic {
 
 fn named(text: &str) -> Vec<Topic> {
     let text = text.to_lowercase();
-    WORDS.iter().filter(|(_, words)| words.iter().any(|word| text.contains(word))).map(|(topic, _)| topic.clone()).collect()
+    WORDS
+        .iter()
+        .filter(|(_, words)| words.iter().any(|word| text.contains(word)))
+        .map(|(topic, _)| topic.clone())
+        .collect()
 }
 
 /// Appends a list under a label, unless it is empty.

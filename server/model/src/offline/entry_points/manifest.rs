@@ -72,7 +72,12 @@ pub(super) fn describe(name: &str, output: Output<'_>) -> String {
         "Cargo.toml" => cargo(output.body),
         "pyproject.toml" => python(output.body),
         "package.json" => node(output.body),
-        "go.mod" => output.lines().find_map(|line| line.strip_prefix("module ")).map(|m| format!("module {m}")).into_iter().collect(),
+        "go.mod" => output
+            .lines()
+            .find_map(|line| line.strip_prefix("module "))
+            .map(|m| format!("module {m}"))
+            .into_iter()
+            .collect(),
         "Makefile" | "justfile" => targets(output.body),
         _ => Vec::new(),
     };
@@ -110,7 +115,8 @@ fn cargo(body: &str) -> Vec<String> {
     if let Some(members) = value(&keys, "workspace", "members") {
         facts.push(format!("workspace of {members}"));
     }
-    let programs: Vec<_> = keys.iter().filter(|(s, k, _)| *s == "bin" && *k == "name").map(|(.., name)| *name).collect();
+    let programs: Vec<_> =
+        keys.iter().filter(|(s, k, _)| *s == "bin" && *k == "name").map(|(.., name)| *name).collect();
     if !programs.is_empty() {
         facts.push(format!("programs: {}", programs.join(", ")));
     }
@@ -123,7 +129,8 @@ fn python(body: &str) -> Vec<String> {
     if let Some(name) = value(&keys, "project", "name").or_else(|| value(&keys, "tool.poetry", "name")) {
         facts.push(format!("project {name}"));
     }
-    let scripts = keys.iter().filter(|(section, ..)| ["project.scripts", "tool.poetry.scripts"].contains(section));
+    let scripts =
+        keys.iter().filter(|(section, ..)| ["project.scripts", "tool.poetry.scripts"].contains(section));
     let scripts: Vec<_> = scripts.take(SHOWN).map(|(_, key, value)| format!("{key} = {value}")).collect();
     if !scripts.is_empty() {
         facts.push(format!("scripts: {}", scripts.join(", ")));
@@ -178,7 +185,10 @@ mod tests {
     fn manifests_say_what_they_hold() {
         let said = |name, body| describe(name, Output::of(body));
         assert_eq!(
-            said("Cargo.toml", "[package]\nname = \"a\"\n[[bin]]\nname = \"b\"\n[workspace]\nmembers = [\"x\"]"),
+            said(
+                "Cargo.toml",
+                "[package]\nname = \"a\"\n[[bin]]\nname = \"b\"\n[workspace]\nmembers = [\"x\"]"
+            ),
             "package a; workspace of [\"x\"]; programs: b"
         );
         assert_eq!(
