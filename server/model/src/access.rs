@@ -178,9 +178,12 @@ fn key(provider: &Provider, local: bool, env: &EnvLookup) -> Result<Option<Secre
 }
 
 fn has_authorization(provider: &Provider) -> bool {
-    provider.headers.keys().any(|name| {
-        ["authorization", "x-api-key", "api-key"].iter().any(|known| name.eq_ignore_ascii_case(known))
-    })
+    provider.headers.keys().any(|name| names_credentials(name))
+}
+
+fn names_credentials(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    ["authorization", "api-key", "token", "secret", "cookie"].iter().any(|word| header.contains(word))
 }
 
 fn headers(
@@ -219,7 +222,10 @@ fn headers(
         let header =
             header.map_err(|_| Fault::Description(format!("\"{name}\" cannot be the name of a header")))?;
         headers.insert(header, secret_value(&value, name)?);
-        secrets.push(value);
+        if text.starts_with('$') || names_credentials(name) {
+            // `Bearer abc` is echoed without its first word.
+            secrets.extend(value.expose_secret().split_whitespace().map(SecretString::from));
+        }
     }
     Ok((headers, Secrets::new(secrets)))
 }

@@ -15,7 +15,8 @@ const MAX_EVENT: usize = 8 << 20;
 const KEPT_BUFFER: usize = 64 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One event: its data lines, joined by line feeds. Names are left out, since every provider repeats them in the data.
+/// Takes the data lines of one event, joined by line feeds. Event names are left out: every provider repeats them in
+/// the data.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ModelError>;
 
 /// An incremental decoder of one stream. It never re-sends or reconnects anything.

@@ -483,3 +483,27 @@ fn an_answer_without_end_is_given_up() {
     let answer = testing::parse_bytes(Dialect::OpenAi, std::iter::repeat_n(piece.as_bytes(), 40));
     assert!(matches!(answer, Err(ModelError::Malformed { .. })));
 }
+
+#[test]
+fn no_stream_however_broken_does_harm() {
+    let good = says("a")
+        + &piece(r#"{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}"#)
+        + &ends("stop");
+    for _ in 0..3_000 {
+        let mut bytes = good.clone().into_bytes();
+        for _ in 0..fastrand::usize(1..8) {
+            let at = fastrand::usize(..bytes.len());
+            match fastrand::u8(..4) {
+                0 => bytes[at] = fastrand::u8(..),
+                1 => bytes.insert(at, *fastrand::choice(b"{}[]\",:\\\n\r0u").expect("some")),
+                2 if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+            if let Ok(message) = testing::parse_bytes(dialect, bytes.chunks(fastrand::usize(1..64))) {
+                assert!(message.finish.is_some());
+            }
+        }
+    }
+}
