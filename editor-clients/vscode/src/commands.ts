@@ -21,8 +21,9 @@ export interface Parts {
   readonly memory: vscode.Memento;
 }
 
-/** What a command was called on: a row, a document, or nothing. */
-type Target = string | vscode.Uri | undefined;
+/** What a command was called on: a row, a document, or nothing; or a key was pressed in the list, which does not say on
+ * which row. */
+type Target = string | vscode.Uri | { from: 'list' } | undefined;
 type Verb = (parts: Parts, target: Target, selected?: unknown) => Promise<void>;
 
 const COMMANDS: Record<string, Verb> = {
@@ -38,7 +39,7 @@ const COMMANDS: Record<string, Verb> = {
   stopOne: async (parts, target, selected) => stop(parts, target, selected, 'one'),
   stopAll,
   loadEarlier: async ({ viewer }, target) => {
-    const uri = typeof target === 'string' ? vscode.Uri.parse(target) : (target ?? vscode.window.activeTextEditor?.document.uri);
+    const uri = typeof target === 'string' ? vscode.Uri.parse(target) : vscode.window.activeTextEditor?.document.uri;
     if (uri) await viewer.earlier(uri);
   },
   copyRoster: async ({ fleet }) => vscode.env.clipboard.writeText(rosterText(fleet.tree, fleet.serverNow)),
@@ -113,7 +114,8 @@ async function resume(parts: Parts, target: Target): Promise<void> {
 }
 
 async function stop(parts: Parts, target: Target, selected: unknown, scope: 'one' | 'subtree'): Promise<void> {
-  const several = Array.isArray(selected) ? selected.filter((id): id is string => typeof id === 'string') : [];
+  const rows = isKey(target) ? parts.roster.selection : selected;
+  const several = Array.isArray(rows) ? rows.filter((id): id is string => typeof id === 'string') : [];
   const agents =
     several.length > 1
       ? several.flatMap((id) => parts.fleet.get(id) ?? []).filter((agent) => !isEnded(agent))
@@ -155,8 +157,13 @@ export async function seen({ server, fleet, log }: Parts, { agentId, run }: Pick
   }
 }
 
+function isKey(target: Target): boolean {
+  return typeof target === 'object' && 'from' in target;
+}
+
 /** The agent that is meant: the row or document that the command was called on, the transcript that is looked at, the
- * selected row, the only one that fits; else a person is asked. */
+ * selected row; else a person is asked. So they are after a key in the list: an extension is told which row is selected,
+ * but not which one the keyboard is at, and the wrong agent must not be stopped. */
 async function choose(
   { fleet, viewer, roster }: Parts,
   target: Target,
@@ -169,18 +176,19 @@ async function choose(
     return agent;
   }
   const subject = viewer.subjectOf(target instanceof vscode.Uri ? target : vscode.window.activeTextEditor?.document.uri);
-  const [row, ...rows] = roster.selection;
-  for (const id of [subject?.type === 'agent' ? subject.id : undefined, rows.length === 0 ? row : undefined]) {
+  const row = roster.selection.length === 1 ? roster.selection[0] : undefined;
+  for (const id of isKey(target) ? [] : [subject?.type === 'agent' ? subject.id : undefined, row]) {
     const agent = id === undefined ? undefined : fleet.get(id);
     if (agent && fits(agent)) return agent;
   }
-  const agents = [...fleet.now.agents.values()].filter((agent) => fits(agent) && !agent.readOnly);
+  const agents = [...fleet.now.agents.values()].filter((agent) => fits(agent) && !agent.readOnly).reverse();
   if (agents.length === 0) {
     void vscode.window.showInformationMessage(fleet.now.agents.size === 0 ? 'There are no agents yet.' : 'No agent fits: none is in that state.');
     return undefined;
   }
+  agents.sort((a, b) => Number(b.agentId === row) - Number(a.agentId === row));
   const picked = await vscode.window.showQuickPick(
-    agents.reverse().map((agent) => ({
+    agents.map((agent) => ({
       label: `${glyphOf(agent)} ${handleOf(agent)}`,
       description: stateOf(agent),
       detail: descriptionOf(agent),

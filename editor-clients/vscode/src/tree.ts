@@ -8,8 +8,11 @@ import type { Server } from './server';
 import { countsOf, differences, isEnded, type Fleet } from './state';
 import { clean, count, escapeMarkdown } from './text';
 
-/** How often the times of running agents are drawn again, while the view is seen. */
-const TICK_MS = 1_000;
+/** How often the times of running agents are drawn again, while the view is seen. Drawing a row takes away what is shown
+ * of it under the pointer, so it is done no more often than it has to be. */
+const TICK_MS = 10_000;
+/** How long progress waits, so that what is gathered is drawn at once. A change of state waits for nothing. */
+const PROGRESS_MS = 1_500;
 /** Rows drawn again in one tick; more would be out of sight. */
 const TICK_ROWS = 100;
 
@@ -25,6 +28,9 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileD
   private readonly decorations: vscode.Disposable;
   private readonly view: vscode.TreeView<string>;
   private readonly tick: NodeJS.Timeout;
+  /** Rows with progress that is not drawn yet. */
+  private readonly behind = new Set<string>();
+  private progress: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly fleet: FleetStore,
@@ -102,6 +108,7 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileD
 
   dispose(): void {
     clearInterval(this.tick);
+    clearTimeout(this.progress);
     this.decorations.dispose();
     this.marks.dispose();
     this.view.dispose();
@@ -111,7 +118,7 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileD
   private update({ before, after }: FleetUpdate): void {
     const { changed, moved } = differences(before, after);
     if (moved) this.event.fire(undefined);
-    else if (changed.length > 0) this.event.fire(changed);
+    else this.draw(changed, before, after);
     const marked = changed.filter((id) => markOf(before.agents.get(id)) !== markOf(after.agents.get(id)));
     if (marked.length > 0) this.marks.fire(marked.map(markUri));
     if (moved && before.agents.size > 0) void this.unfold(before, changed);
@@ -119,6 +126,20 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileD
     const tooltipText = `${count(running, 'agent')} running${queued ? `, ${queued} queued` : ''}`;
     this.view.badge = running > 0 ? { value: running, tooltip: tooltipText } : undefined;
     this.view.message = this.server.status === 'ready' && !after.synced && after.agents.size > 0 ? 'Bringing up to date …' : '';
+  }
+
+  private draw(changed: readonly string[], before: Fleet, after: Fleet): void {
+    const now = changed.filter((id) => faceOf(before.agents.get(id)) !== faceOf(after.agents.get(id)));
+    if (now.length > 0) this.event.fire(now);
+    for (const id of now) this.behind.delete(id);
+    const drawn = new Set(now);
+    for (const id of changed) if (!drawn.has(id)) this.behind.add(id);
+    if (this.behind.size === 0) return;
+    this.progress ??= setTimeout(() => {
+      this.progress = undefined;
+      this.event.fire([...this.behind]);
+      this.behind.clear();
+    }, PROGRESS_MS);
   }
 
   /** Shows the first agents under one that had none: a row that was drawn without children stays closed by itself. */
@@ -145,6 +166,11 @@ export class RosterView implements vscode.TreeDataProvider<string>, vscode.FileD
 
 function markUri(agentId: string): vscode.Uri {
   return vscode.Uri.from({ scheme: MARK_SCHEME, path: '/agent', query: agentId });
+}
+
+/** What of a row has to be right at every moment. */
+function faceOf(agent: AgentSummary | undefined): string {
+  return agent ? `${stateOf(agent)}/${agent.attention}/${agent.resumable}/${agent.unread}/${agent.readOnly ?? false}` : '';
 }
 
 function markOf(agent: AgentSummary | undefined): string {
@@ -200,6 +226,7 @@ function spoken(agent: AgentSummary, serverNow: number): string {
     stats,
   ]
     .filter((part) => part !== '')
+    .map((part) => part.replace(/[.…]$/, ''))
     .join('. ');
 }
 

@@ -124,13 +124,20 @@ export class Workbench {
     await this.page.locator('.sidebar .composite.title', { hasText: /adjutant/i }).first().waitFor();
   }
 
-  /** Runs a command by its title in the palette. */
+  /** Runs a command by its title in the palette. A document that opens at that moment closes the palette: tried again. */
   async run(title) {
-    await this.page.keyboard.press('F1');
     const input = this.page.locator('.quick-input-widget input').first();
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().waitFor();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await this.page.keyboard.press('F1');
+        await input.fill(`>${title}`, { timeout: 3_000 });
+        await this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().waitFor({ timeout: 5_000 });
+        break;
+      } catch (error) {
+        if (tries === 3) throw error;
+        await this.page.keyboard.press('Escape');
+      }
+    }
     await this.page.waitForTimeout(200);
     await this.page.keyboard.press('Enter');
   }
@@ -173,6 +180,21 @@ export class Workbench {
     return this.page.locator('.pane-body .monaco-list-row[aria-label]', { hasText: text }).first();
   }
 
+  /** What a row says under the pointer. A row that is drawn at that moment says nothing: tried again. */
+  async tooltip(text) {
+    const hover = this.page.locator('.workbench-hover', { hasText: text }).first();
+    for (let tries = 1; ; tries += 1) {
+      await this.page.mouse.move(640, 600);
+      await this.rowElement(text).hover();
+      try {
+        await hover.waitFor({ timeout: 3_000 });
+        return await hover.textContent();
+      } catch (error) {
+        if (tries === 4) throw error;
+      }
+    }
+  }
+
   /** Clicks an action beside a row. */
   async action(text, title) {
     const row = this.rowElement(text);
@@ -191,6 +213,12 @@ export class Workbench {
   /** Waits until the active editor shows text that matches. */
   async shows(pattern, ms = WAIT_MS) {
     await until(async () => pattern.test(await this.text()), `the editor to show ${pattern}`, () => this.text(), ms);
+  }
+
+  /** Waits until the active tab is one whose name matches. */
+  async tab(pattern) {
+    const name = () => this.page.locator('.editor-group-container.active .tab.active .label-name').first().textContent();
+    await until(async () => pattern.test(await name()), `a tab like ${pattern}`, name);
   }
 
   /** Waits until a message was shown that matches, and gives it. */

@@ -84,7 +84,9 @@ async function work(workbench) {
     await workbench.delegate('general-purpose', options.slow);
     await workbench.row(/general-purpose.*(running|waiting for agents)/);
     await workbench.rowElement('general-purpose').click();
-    await workbench.shows(/◆ general-purpose/);
+    await workbench.tab(/general-purpose/);
+    const before = await workbench.text();
+    await until(async () => (await workbench.text()) !== before, 'the transcript to grow', () => workbench.text());
     await until(async () => (await workbench.page.locator('.activitybar .badge-content').allTextContents()).some((text) => Number(text) >= 1), 'a badge');
   });
   await is('it can be steered from its transcript', async () => {
@@ -97,6 +99,18 @@ async function work(workbench) {
     await workbench.action('general-purpose', 'Stop');
     await workbench.row(/general-purpose.*stopped/, 10_000);
     await until(async () => !(await workbench.rows()).some((row) => /running|stopping|waiting/.test(row)), 'no agent to run', async () => (await workbench.rows()).join('\n'));
+  });
+  await is('a row is stopped by a key', async () => {
+    await workbench.delegate('Plan', options.slow);
+    await workbench.row(/plan.*(running|waiting for agents)/i);
+    await workbench.rowElement(/plan-1/i).click();
+    await workbench.tab(/plan/i);
+    await workbench.run('Adjutant: Show Agents');
+    await page.locator('.pane-body .monaco-list:focus-within').waitFor();
+    await page.keyboard.press('Delete');
+    await page.locator('.quick-input-widget', { hasText: 'Stop which agent?' }).locator('.monaco-list-row.focused', { hasText: 'plan-1' }).waitFor();
+    await page.keyboard.press('Enter');
+    await workbench.row(/plan.*stopped/i, 10_000);
   });
   await is('it is resumed, and stopped with all others', async () => {
     await workbench.action('general-purpose', 'Resume');
@@ -129,8 +143,13 @@ async function work(workbench) {
 }
 
 async function picture(workbench) {
-  await step(workbench, 'a fleet in every state has a row for each agent', async () => {
+  await step(workbench, 'a row tells more under the pointer', async () => {
     await workbench.showView();
+    await workbench.row(/docs-1/);
+    assert.match(await workbench.tooltip('docs-1'), /aborted \(turn limit\).*Permissions/s);
+    await workbench.shot('hover');
+  });
+  await step(workbench, 'a fleet in every state has a row for each agent', async () => {
     await workbench.row(/docs-1.*aborted \(turn limit\)/);
     assert.equal((await workbench.rows()).length, 8);
     await workbench.delegate('Explore', 'Find where sessions are opened');
