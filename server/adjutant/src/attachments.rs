@@ -36,7 +36,10 @@ pub(crate) fn text(attachments: &[Attachment], documents: &OpenDocuments) -> Str
                 let _ = write!(text, "\n\n<attached-file>{}</attached-file>", escape(&path(uri)));
             }
             Attachment::Selection { uri, range, text: given } => {
-                let selected = given.as_deref().or_else(|| documents.selection(uri, lsp_range(*range))).unwrap_or_default();
+                let selected = given
+                    .as_deref()
+                    .or_else(|| documents.selection(uri, lsp_range(*range)))
+                    .unwrap_or_default();
                 let lines = format!("{}-{}", range.start.line + 1, range.end.line + 1);
                 let _ = write!(
                     text,
@@ -64,7 +67,7 @@ pub(crate) fn text(attachments: &[Attachment], documents: &OpenDocuments) -> Str
 /// The path of a `file:` URI; another URI stays as it is.
 fn path(uri: &str) -> String {
     let parsed: Option<lsp::Uri> = uri.parse().ok();
-    let path = parsed.as_ref().filter(|_| uri.starts_with("file:")).and_then(|uri| uri.to_file_path());
+    let path = parsed.as_ref().filter(|_| uri.starts_with("file:")).and_then(lsp::Uri::to_file_path);
     path.map_or_else(|| uri.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 

@@ -9,8 +9,7 @@ use project::agent_types::AgentType;
 use project::settings::Settings;
 use protocol::{AgentEventParams, ErrorCode};
 use session::{
-    RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy,
-    in_child_context_sync,
+    RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy, in_child_context_sync,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,11 +97,7 @@ pub(crate) fn retry_policy(settings: &Settings) -> RetryPolicy {
 }
 
 /// Passes an agent's events on while the client follows it.
-fn observer(
-    agent: &AgentId,
-    outbox: Outbox,
-    followed: &Arc<AtomicBool>,
-) -> Box<dyn session::Observer> {
+fn observer(agent: &AgentId, outbox: Outbox, followed: &Arc<AtomicBool>) -> Box<dyn session::Observer> {
     let mut events = Events::of(format!("adjutant://agent/{agent}"));
     let agent_id = agent.clone();
     let followed = Arc::clone(followed);

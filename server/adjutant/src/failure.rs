@@ -43,7 +43,8 @@ impl Failure {
 
     /// A parameter of a later version.
     pub fn unavailable(field: &str) -> Self {
-        Self::new(ErrorCode::BadParams, format!("{field}: this version does not support it")).hint("leave it out")
+        Self::new(ErrorCode::BadParams, format!("{field}: this version does not support it"))
+            .hint("leave it out")
     }
 
     pub fn bad_param(field: &str, message: impl fmt::Display) -> Self {
@@ -77,28 +78,33 @@ impl From<Refusal> for Failure {
             Refusal::UnknownRun { agent, run } => {
                 Self::new(ErrorCode::UnknownAgent, format!("agent {agent} has no run {run}"))
             }
-            Refusal::NotRunning { agent, status } => {
-                Self::new(ErrorCode::NotRunning, format!("agent {agent} is not running: it is {}", status.as_str()))
-                    .hint("resume it to give it another prompt")
-            }
+            Refusal::NotRunning { agent, status } => Self::new(
+                ErrorCode::NotRunning,
+                format!("agent {agent} is not running: it is {}", status.as_str()),
+            )
+            .hint("resume it to give it another prompt"),
             Refusal::StillRunning { agent, status } => {
                 Self::new(ErrorCode::Conflict, format!("agent {agent} is still {}", status.as_str()))
                     .hint("steer it, or wait until it has ended")
             }
             Refusal::TooMany { limit } => Self::new(
                 ErrorCode::LimitReached,
-                format!("{limit} agents are already queued or running under this session; this refusal is final"),
+                format!(
+                    "{limit} agents are already queued or running under this session; this refusal is final"
+                ),
             )
             .hint("wait for some to end, or raise limits.descendants"),
-            Refusal::TooDeep { limit } => {
-                Self::new(ErrorCode::LimitReached, format!("agents may be nested {limit} deep; do this work yourself"))
-            }
-            Refusal::AgentExists(agent) => Self::new(ErrorCode::Conflict, format!("agent {agent} exists already")),
-            Refusal::TooManySteers { limit } => Self::new(
+            Refusal::TooDeep { limit } => Self::new(
                 ErrorCode::LimitReached,
-                format!("{limit} messages already wait for this agent"),
-            )
-            .hint("wait until it has read some"),
+                format!("agents may be nested {limit} deep; do this work yourself"),
+            ),
+            Refusal::AgentExists(agent) => {
+                Self::new(ErrorCode::Conflict, format!("agent {agent} exists already"))
+            }
+            Refusal::TooManySteers { limit } => {
+                Self::new(ErrorCode::LimitReached, format!("{limit} messages already wait for this agent"))
+                    .hint("wait until it has read some")
+            }
             Refusal::ShuttingDown => Self::gone(),
         }
     }
@@ -117,6 +123,10 @@ impl From<&model::ModelError> for Failure {
 impl From<Failure> for tower_lsp::jsonrpc::Error {
     fn from(failure: Failure) -> Self {
         let data = ErrorData { kind: failure.code, hint: failure.hint };
-        Self { code: failure.code.code().into(), message: failure.message.into(), data: serde_json::to_value(data).ok() }
+        Self {
+            code: failure.code.code().into(),
+            message: failure.message.into(),
+            data: serde_json::to_value(data).ok(),
+        }
     }
 }

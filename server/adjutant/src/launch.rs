@@ -108,7 +108,12 @@ impl LaunchContext {
     }
 
     /// Resolves a launch. The first thing that is wrong refuses it; nothing has happened then.
-    pub(crate) fn prepare(&self, asked: LaunchRequest, origin: Origin, wake_model: bool) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(
+        &self,
+        asked: LaunchRequest,
+        origin: Origin,
+        wake_model: bool,
+    ) -> Result<Prepared, Failure> {
         if asked.prompt.trim().is_empty() {
             return Err(Failure::bad_param("prompt", "must not be empty"));
         }
@@ -118,7 +123,8 @@ impl LaunchContext {
         let settings = &self.workspace.settings;
         let thinking = agent_type.thinking.or(asked.thinking).unwrap_or(self.thinking);
         let max_turns = agent_type.max_turns.or(asked.max_turns).unwrap_or(settings.default_max_turns);
-        let background = agent_type.run_in_background.or(asked.background).unwrap_or(settings.background_by_default);
+        let background =
+            agent_type.run_in_background.or(asked.background).unwrap_or(settings.background_by_default);
         let mode = agent_type.permission_mode.map_or(self.mode(), |narrowed| narrowed.min(self.mode()));
         let description = match asked.description.as_deref().map(str::trim) {
             None | Some("") => one_line(&asked.prompt, 60),
@@ -175,7 +181,11 @@ impl LaunchContext {
     }
 
     /// Resolves a launch that a person asked for in the editor.
-    pub(crate) fn prepare_for_person(&self, asked: LaunchRequest, wake_model: bool) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare_for_person(
+        &self,
+        asked: LaunchRequest,
+        wake_model: bool,
+    ) -> Result<Prepared, Failure> {
         let background = asked.background;
         let mut prepared = self.prepare(asked, Origin::Person, wake_model)?;
         // A person decides where the run happens; a definition only advises the model.
@@ -184,9 +194,10 @@ impl LaunchContext {
     }
 
     fn resolve_type(&self, requested: &str, notes: &mut Vec<String>) -> Result<Arc<AgentType>, Failure> {
-        let resolved = self.agent_types().resolve(requested, &self.workspace.settings.fallback()).map_err(|refusal| {
-            Failure::new(ErrorCode::UnknownType, refusal.to_string())
-        })?;
+        let resolved = self
+            .agent_types()
+            .resolve(requested, &self.workspace.settings.fallback())
+            .map_err(|refusal| Failure::new(ErrorCode::UnknownType, refusal.to_string()))?;
         if let Some(asked) = resolved.substituted_for {
             let asked = one_line(&asked, 80);
             notes.push(format!(
@@ -240,7 +251,9 @@ impl LaunchContext {
             date: "",
             git: GitFacts::None,
         };
-        ChildPrompt { agent_type, parent: Some(&self.system_prompt), place, worktree_base: None }.assemble().into()
+        ChildPrompt { agent_type, parent: Some(&self.system_prompt), place, worktree_base: None }
+            .assemble()
+            .into()
     }
 }
 

@@ -13,7 +13,9 @@ use protocol::{AgentEventParams, ProgressToken, ServerNotification, SessionEvent
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tower_lsp::Client;
-use tower_lsp::ls_types::{self as lsp, MessageActionItem, MessageType, ShowDocumentParams, notification, request};
+use tower_lsp::ls_types::{
+    self as lsp, MessageActionItem, MessageType, ShowDocumentParams, notification, request,
+};
 use vocab::{AgentId, SessionId};
 
 use crate::clock::Clock;
@@ -35,8 +37,15 @@ pub(crate) enum Outgoing {
     Update(ProgressToken, Box<protocol::AgentUpdate>),
     Message(MessageType, String),
     /// A question with buttons; answered with the button, or with nothing where it was closed unanswered.
-    Ask { text: String, buttons: Vec<String>, reply: oneshot::Sender<Answer> },
-    ShowDocument { uri: lsp::Uri, selection: Option<lsp::Range> },
+    Ask {
+        text: String,
+        buttons: Vec<String>,
+        reply: oneshot::Sender<Answer>,
+    },
+    ShowDocument {
+        uri: lsp::Uri,
+        selection: Option<lsp::Range>,
+    },
     /// Answered when everything before it has been handed to the client's stream.
     Flush(oneshot::Sender<()>),
 }
@@ -183,7 +192,9 @@ impl Task {
                 let _ = reply.send(self.work_done.subject_of(&token).cloned());
             }
             Outgoing::Update(token, update) => {
-                self.client.send_notification::<RawProgress>(json!({ "token": token, "value": update })).await;
+                self.client
+                    .send_notification::<RawProgress>(json!({ "token": token, "value": update }))
+                    .await;
             }
             Outgoing::Message(kind, text) => self.client.show_message(kind, text).await,
             Outgoing::Ask { text, buttons, reply } => self.ask(text, buttons, reply),
@@ -242,7 +253,8 @@ impl Task {
     }
 
     fn ask(&mut self, text: String, buttons: Vec<String>, mut reply: oneshot::Sender<Answer>) {
-        let actions = buttons.into_iter().map(|title| MessageActionItem { title, properties: [].into() }).collect();
+        let actions =
+            buttons.into_iter().map(|title| MessageActionItem { title, properties: [].into() }).collect();
         let client = self.client.clone();
         self.requests.push(Box::pin(async move {
             let answer = tokio::select! {
@@ -270,7 +282,11 @@ impl Task {
                     }));
                 }
                 Act::Begin { token, title, cancellable } => {
-                    self.progress(token, json!({ "kind": "begin", "title": title, "cancellable": cancellable })).await;
+                    self.progress(
+                        token,
+                        json!({ "kind": "begin", "title": title, "cancellable": cancellable }),
+                    )
+                    .await;
                 }
                 Act::Report { token, message } => {
                     self.progress(token, json!({ "kind": "report", "message": message })).await;
@@ -290,7 +306,9 @@ impl Task {
 
 fn lsp_token(token: ProgressToken) -> lsp::ProgressToken {
     match token {
-        ProgressToken::Number(number) => lsp::NumberOrString::Number(i32::try_from(number).unwrap_or(i32::MAX)),
+        ProgressToken::Number(number) => {
+            lsp::NumberOrString::Number(i32::try_from(number).unwrap_or(i32::MAX))
+        }
         ProgressToken::Text(text) => lsp::NumberOrString::String(text),
     }
 }

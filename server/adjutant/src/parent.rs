@@ -81,7 +81,10 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
         thinking: DEFAULT_THINKING,
         system_prompt,
         tools: Arc::clone(&workspace.tools),
-        extensions: vec![permission::extension(gate), delegation::extension(plan.manager.clone(), Some(contexts))],
+        extensions: vec![
+            permission::extension(gate),
+            delegation::extension(plan.manager.clone(), Some(contexts)),
+        ],
         storage,
         retry: retry_policy(&workspace.settings),
         observer: observer(plan),
@@ -151,14 +154,22 @@ fn system_prompt(workspace: &Workspace) -> String {
         .map(|(name, snippet, guidelines)| ToolNote { name, snippet: snippet.as_deref(), guidelines })
         .collect();
     let own: Vec<String> = delegation::GUIDELINES.iter().map(|line| (*line).to_owned()).collect();
-    tools.push(ToolNote { name: delegation::AGENT_TOOL, snippet: Some(delegation::SNIPPET), guidelines: &own });
+    tools.push(ToolNote {
+        name: delegation::AGENT_TOOL,
+        snippet: Some(delegation::SNIPPET),
+        guidelines: &own,
+    });
     let (context, found) = load_context_files(&workspace.folder, workspace.trusted);
     for diagnostic in found {
         tracing::warn!(%diagnostic, "context file");
     }
     let date = today();
-    let place =
-        PlaceFacts { cwd: &workspace.folder, platform: std::env::consts::OS, date: &date, git: GitFacts::None };
+    let place = PlaceFacts {
+        cwd: &workspace.folder,
+        platform: std::env::consts::OS,
+        date: &date,
+        git: GitFacts::None,
+    };
     ParentPrompt { tools: &tools, context: &context, place }.assemble()
 }
 
@@ -180,7 +191,11 @@ fn observer(plan: &ParentPlan<'_>) -> Box<dyn session::Observer> {
             let _ = listener.send(Heard::Event { seq, event });
         } else if followed.load(Ordering::Acquire) {
             let event = events.project(event);
-            outbox.send(Outgoing::SessionEvent(SessionEventParams { session_id: session_id.clone(), seq, event }));
+            outbox.send(Outgoing::SessionEvent(SessionEventParams {
+                session_id: session_id.clone(),
+                seq,
+                event,
+            }));
         }
     })
 }

@@ -29,21 +29,42 @@ pub(crate) enum Subject {
 /// A fact about a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fact {
-    Begin { title: String },
-    Report { message: String },
-    End { message: Option<String> },
+    Begin {
+        title: String,
+    },
+    Report {
+        message: String,
+    },
+    End {
+        message: Option<String>,
+    },
     /// The client answered the creation of our token.
-    Created { accepted: bool },
+    Created {
+        accepted: bool,
+    },
 }
 
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Act {
     /// Ask the client for this token, then say [`Fact::Created`].
-    Create { subject: Subject, token: ProgressToken },
-    Begin { token: ProgressToken, title: String, cancellable: bool },
-    Report { token: ProgressToken, message: String },
-    End { token: ProgressToken, message: Option<String> },
+    Create {
+        subject: Subject,
+        token: ProgressToken,
+    },
+    Begin {
+        token: ProgressToken,
+        title: String,
+        cancellable: bool,
+    },
+    Report {
+        token: ProgressToken,
+        message: String,
+    },
+    End {
+        token: ProgressToken,
+        message: Option<String>,
+    },
 }
 
 /// All live progress.
@@ -67,7 +88,9 @@ struct Progress {
 enum State {
     /// Our token was asked for and not answered yet.
     Asked,
-    Open { last_report: Option<Timestamp> },
+    Open {
+        last_report: Option<Timestamp>,
+    },
 }
 
 impl WorkDone {
@@ -76,7 +99,7 @@ impl WorkDone {
         match fact {
             Fact::Begin { title } => self.begin(subject, title),
             Fact::Report { message } => self.report(now, subject, message),
-            Fact::End { message } => self.end(now, subject, message),
+            Fact::End { message } => self.end(subject, message),
             Fact::Created { accepted } => self.created(now, subject, accepted),
         }
     }
@@ -132,10 +155,10 @@ impl WorkDone {
         progress.flush(now).into_iter().collect()
     }
 
-    fn end(&mut self, now: Timestamp, subject: &Subject, message: Option<String>) -> Vec<Act> {
+    fn end(&mut self, subject: &Subject, message: Option<String>) -> Vec<Act> {
         if self.rest.remove(subject) {
             if self.rest.is_empty() {
-                return self.end(now, &Subject::Rest, None);
+                return self.end(&Subject::Rest, None);
             }
             return self.tell_rest();
         }
@@ -144,7 +167,8 @@ impl WorkDone {
             // The client learns of the token by its answer at the earliest: without a begin there is no end.
             State::Asked => Vec::new(),
             State::Open { .. } => {
-                let last = progress.waiting.map(|message| Act::Report { token: progress.token.clone(), message });
+                let last =
+                    progress.waiting.map(|message| Act::Report { token: progress.token.clone(), message });
                 last.into_iter().chain([Act::End { token: progress.token, message }]).collect()
             }
         }
@@ -155,7 +179,8 @@ impl WorkDone {
             self.live.remove(subject);
             return Vec::new();
         }
-        let Some(progress) = self.live.get_mut(subject).filter(|progress| progress.state == State::Asked) else {
+        let Some(progress) = self.live.get_mut(subject).filter(|progress| progress.state == State::Asked)
+        else {
             return Vec::new();
         };
         progress.state = State::Open { last_report: None };
@@ -212,8 +237,13 @@ mod tests {
         assert!(matches!(work.apply(Timestamp(0), &agent(1), begin())[..], [Act::Create { .. }]));
         assert!(work.apply(Timestamp(0), &agent(1), report("x")).is_empty());
         let acts = work.apply(Timestamp(1), &agent(1), Fact::Created { accepted: true });
-        assert!(matches!(&acts[..], [Act::Begin { cancellable: true, .. }, Act::Report { message, .. }] if message == "x"));
-        assert!(matches!(work.apply(Timestamp(2), &agent(1), Fact::End { message: None })[..], [Act::End { .. }]));
+        assert!(
+            matches!(&acts[..], [Act::Begin { cancellable: true, .. }, Act::Report { message, .. }] if message == "x")
+        );
+        assert!(matches!(
+            work.apply(Timestamp(2), &agent(1), Fact::End { message: None })[..],
+            [Act::End { .. }]
+        ));
         assert!(work.apply(Timestamp(3), &agent(1), Fact::End { message: None }).is_empty(), "one end");
     }
 

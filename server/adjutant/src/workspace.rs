@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use model::Registry;
+use model::{Registry, RegistryOptions};
 use project::settings::{self, Settings, SettingsLayer};
 use project::{StateDirs, TrustStore};
 use serde_json::Value;
-use session::storage::{SessionLock, SessionsDir, Writer};
 use session::environment::{Environment, LocalDisk};
+use session::storage::{SessionLock, SessionsDir, Writer};
 use session::{Toolbox, builtin_tools};
 use vocab::SessionId;
 
 use crate::failure::Failure;
 use crate::manager::checked_folder;
+use crate::permission;
 
 /// One folder at one moment; replaced as a whole when anything in it changes.
 #[derive(Debug)]
@@ -56,7 +58,8 @@ pub(crate) struct Workspaces {
     sources: Sources,
     client: SettingsLayer,
     open: BTreeMap<PathBuf, Arc<Workspace>>,
-    registry: Option<Arc<Registry>>,
+    /// With the time of change of the file that it was read from.
+    registry: Option<(Option<SystemTime>, Arc<Registry>)>,
     writer: Writer,
     /// Warnings for a person that nobody has been told yet.
     warnings: Vec<String>,
@@ -90,7 +93,12 @@ impl Workspaces {
     }
 
     /// What the client introduced itself with.
-    pub(crate) fn introduce(&mut self, folder: Option<PathBuf>, trusted: Option<bool>, model: Option<String>) {
+    pub(crate) fn introduce(
+        &mut self,
+        folder: Option<PathBuf>,
+        trusted: Option<bool>,
+        model: Option<String>,
+    ) {
         if let Some(folder) = folder {
             self.sources.folder = folder;
         }
@@ -105,13 +113,14 @@ impl Workspaces {
         let warnings: Vec<_> = layer.warnings().iter().map(ToString::to_string).collect();
         self.client.overlay(layer);
         self.open.clear();
-        warnings.into_iter().for_each(|warning| self.warn(warning));
+        for warning in warnings {
+            self.warn(warning);
+        }
     }
 
     /// Files may have changed: read them again when they are next needed.
     pub(crate) fn forget(&mut self) {
         self.open.clear();
-        self.registry = None;
     }
 
     /// Warnings that have not been told.
@@ -158,6 +167,9 @@ impl Workspaces {
             self.warn(warning.to_string());
         }
         let mut settings = merged.settings;
+        for fault in permission::faulty_rules(&settings.permissions) {
+            self.warn(fault);
+        }
         if let Some(model) = &self.sources.model {
             settings.model = Some(model.clone());
         }
@@ -179,25 +191,29 @@ impl Workspaces {
         }
     }
 
+    /// The models. Read again only when their file has changed, so that connections to providers are kept.
     fn registry(&mut self, settings: &Settings) -> Arc<Registry> {
-        if let Some(registry) = &self.registry {
+        let file = self.sources.models_file.clone().unwrap_or_else(|| self.sources.dirs.models_file());
+        let stamp = std::fs::metadata(&file).and_then(|found| found.modified()).ok();
+        if let Some((read, registry)) = &self.registry
+            && *read == stamp
+        {
             return Arc::clone(registry);
         }
-        let file = self.sources.models_file.clone().unwrap_or_else(|| self.sources.dirs.models_file());
-        let (mut registry, found) = Registry::load(&file);
+        let mut options = RegistryOptions { connections: connections(), ..RegistryOptions::default() };
+        if settings.limits.idle_ms > 0 {
+            options.timeouts.idle = Duration::from_millis(settings.limits.idle_ms);
+        }
+        let (mut registry, found) = Registry::load_with(&file, options);
         for diagnostic in found {
             let line = diagnostic.line.map_or(String::new(), |line| format!(":{line}"));
             self.warn(format!("{}{line}: {}", diagnostic.path.display(), diagnostic.message));
-        }
-        if settings.limits.idle_ms > 0 {
-            let idle = std::time::Duration::from_millis(settings.limits.idle_ms);
-            registry.set_idle_timeout(idle);
         }
         for client in &self.sources.embedded {
             registry.register(Arc::clone(client));
         }
         let registry = Arc::new(registry);
-        self.registry = Some(Arc::clone(&registry));
+        self.registry = Some((stamp, Arc::clone(&registry)));
         registry
     }
 
@@ -208,4 +224,10 @@ impl Workspaces {
             self.warnings.push(warning);
         }
     }
+}
+
+/// Requests to models at one time: what the limit of open files leaves after session files, watchers and commands.
+fn connections() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(4_096);
+    (limit as usize).saturating_sub(512).max(64)
 }

@@ -1,2 +1,4 @@
 //! (placeholder)
-pub fn start() -> anyhow::Result<std::process::ExitCode> { Ok(std::process::ExitCode::SUCCESS) }
+pub fn start() -> anyhow::Result<std::process::ExitCode> {
+    Ok(std::process::ExitCode::SUCCESS)
+}

@@ -3,7 +3,7 @@
 pub mod demo;
 mod lsp_client;
 mod run;
-mod schema;
+pub mod schema;
 mod server;
 
 use std::path::PathBuf;
@@ -123,7 +123,9 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Some(Command::Schema { out }) => schema::schema(out.as_deref()),
         Some(Command::Agents { trust }) => server::agents(&place, trust),
         Some(Command::Models) => server::models(&place),
-        None if cli.stdio || !std::io::IsTerminal::is_terminal(&std::io::stdin()) => server::serve_stdio(&place),
+        None if cli.stdio || !std::io::IsTerminal::is_terminal(&std::io::stdin()) => {
+            server::serve_stdio(&place)
+        }
         None => {
             <Cli as clap::CommandFactory>::command().print_help()?;
             Ok(ExitCode::from(2))

@@ -14,7 +14,7 @@ pub fn schema_documents() -> Vec<protocol::Document> {
     documents.push(protocol::schema_document::<Settings>("settings.schema.json"));
     documents.push(protocol::schema_document::<AgentFile>("agent-file.schema.json"));
     for (name, schema) in crate::tool_schemas() {
-        documents.push(protocol::Document { file: format!("tools/{name}.json").into(), content: schema });
+        documents.push(protocol::Document { file: format!("tools/{name}.json"), content: schema });
     }
     documents
 }
@@ -24,17 +24,18 @@ pub(super) fn schema(out: Option<&Path>) -> anyhow::Result<ExitCode> {
     let documents = schema_documents();
     let Some(folder) = out else {
         let all: serde_json::Map<_, _> =
-            documents.into_iter().map(|document| (document.file.to_string(), document.content)).collect();
+            documents.into_iter().map(|document| (document.file.clone(), document.content)).collect();
         let mut stdout = std::io::stdout().lock();
         serde_json::to_writer_pretty(&mut stdout, &all)?;
         writeln!(stdout)?;
         return Ok(ExitCode::SUCCESS);
     };
     for document in documents {
-        let file = folder.join(&*document.file);
+        let file = folder.join(&document.file);
         let parent = file.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
-        std::fs::write(&file, document.text()).with_context(|| format!("{} cannot be written", file.display()))?;
+        std::fs::write(&file, document.text())
+            .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -86,7 +86,8 @@ pub(super) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+    {
         tracing::info!(%error, "the limit of open files stays as it is");
     }
 }
@@ -111,16 +112,22 @@ pub(super) async fn stop_signal() {
 /// Logs to a file of its own in the state folder. The level is `ADJUTANT_LOG`, else info; prompts and texts of files and
 /// tools are in no line above debug.
 pub(super) fn start_log(dirs: &StateDirs) -> Option<tracing_appender::non_blocking::WorkerGuard> {
-    let level = std::env::var("ADJUTANT_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
+    let level =
+        std::env::var("ADJUTANT_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
     if level == LevelFilter::OFF {
         return None;
     }
     let folder = dirs.logs();
     let file = LogFile { dirs: dirs.clone(), path: folder.join("adjutant.log"), open: None };
-    let (writer, guard) =
-        tracing_appender::non_blocking::NonBlockingBuilder::default().buffered_lines_limit(LOG_LINES).finish(file);
-    let subscriber =
-        tracing_subscriber::fmt().with_writer(writer).with_ansi(false).with_max_level(level).with_target(false).finish();
+    let (writer, guard) = tracing_appender::non_blocking::NonBlockingBuilder::default()
+        .buffered_lines_limit(LOG_LINES)
+        .finish(file);
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(writer)
+        .with_ansi(false)
+        .with_max_level(level)
+        .with_target(false)
+        .finish();
     tracing::subscriber::set_global_default(subscriber).ok()?;
     Some(guard)
 }
@@ -139,15 +146,14 @@ impl LogFile {
     fn file(&mut self) -> std::io::Result<&mut File> {
         use std::os::unix::fs::OpenOptionsExt;
 
-        let file = match self.open.take() {
-            Some(file) => file,
-            None => {
-                self.dirs.create(&self.dirs.logs())?;
-                if std::fs::metadata(&self.path).is_ok_and(|known| known.len() > LOG_BYTES) {
-                    std::fs::rename(&self.path, self.path.with_extension("old.log"))?;
-                }
-                File::options().create(true).append(true).mode(0o600).open(&self.path)?
+        let file = if let Some(file) = self.open.take() {
+            file
+        } else {
+            self.dirs.create(&self.dirs.logs())?;
+            if std::fs::metadata(&self.path).is_ok_and(|known| known.len() > LOG_BYTES) {
+                std::fs::rename(&self.path, self.path.with_extension("old.log"))?;
             }
+            File::options().create(true).append(true).mode(0o600).open(&self.path)?
         };
         Ok(self.open.insert(file))
     }
@@ -175,7 +181,13 @@ pub(super) fn agents(place: &Place, trust: bool) -> anyhow::Result<ExitCode> {
     for agent_type in types.all() {
         let state = if agent_type.enabled { "" } else { " (disabled)" };
         let source = agent_type.file().map_or("built in".to_owned(), |file| file.display().to_string());
-        writeln!(out, "{}{state} — {}\n    tools: {}\n    {source}", agent_type.name, agent_type.description, agent_type.tool_scope())?;
+        writeln!(
+            out,
+            "{}{state} — {}\n    tools: {}\n    {source}",
+            agent_type.name,
+            agent_type.description,
+            agent_type.tool_scope()
+        )?;
     }
     let mut err = std::io::stderr().lock();
     for diagnostic in &found {

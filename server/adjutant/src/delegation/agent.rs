@@ -79,7 +79,10 @@ fn describe(arguments: &Value) -> ToolCallTitle {
         ("", agent_type) => agent_type,
         (resumed, _) => resumed,
     };
-    ToolCallTitle { title: text::one_line(&format!("{what}: {}", field("description")), 120), locations: Vec::new() }
+    ToolCallTitle {
+        title: text::one_line(&format!("{what}: {}", field("description")), 120),
+        locations: Vec::new(),
+    }
 }
 
 /// The schema, with the types of this moment named where the model chooses one.
@@ -142,10 +145,11 @@ impl Delegation {
             return Err(ToolError::new("The call was cancelled before the agent was started."));
         }
         let turn = self.turn();
-        let (launched, background, mut notes) = match params.resume.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
-            Some(reference) => self.resume(reference, &params, &call, turn).await?,
-            None => self.start(params.clone(), &call, turn).await?,
-        };
+        let (launched, background, mut notes) =
+            match params.resume.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
+                Some(reference) => self.resume(reference, &params, &call, turn).await?,
+                None => self.start(params.clone(), &call, turn).await?,
+            };
         if background {
             notes.push(receipt(&launched, &params));
             return Ok(ToolOutput { details: details(&launched), ..ToolOutput::text(notes.join("\n")) });
@@ -207,7 +211,8 @@ impl Delegation {
     /// until it has unwound, since what it produced belongs to the model.
     async fn wait(&self, launched: &Launched, call: &ToolCall) -> Result<roster::Completion, ToolError> {
         let _waiting = call.context.waiting(WaitingOn::Child);
-        let mut settled = std::pin::pin!(self.manager.wait(launched.agent.clone(), Some(launched.run), true).settled());
+        let mut settled =
+            std::pin::pin!(self.manager.wait(launched.agent.clone(), Some(launched.run), true).settled());
         let mut show = tokio::time::interval(SHOW_EVERY);
         show.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut stopping = false;
@@ -226,7 +231,9 @@ impl Delegation {
 
     async fn show(&self, launched: &Launched, call: &ToolCall) {
         let agent = launched.agent.clone();
-        let Ok(Some(summary)) = self.manager.call(move |manager| manager.summary(&agent)).await else { return };
+        let Ok(Some(summary)) = self.manager.call(move |manager| manager.summary(&agent)).await else {
+            return;
+        };
         let mut line = text::count(summary.tool_uses, "tool use");
         if let Some(activity) = &summary.activity {
             let _ = write!(line, " · {activity}");

@@ -133,7 +133,8 @@ impl Delegation {
 
     /// Finds an agent of this session by id, handle or alias.
     async fn find(&self, reference: &str) -> Result<vocab::AgentId, Failure> {
-        let (session, reference) = (self.session.clone(), reference.trim().trim_start_matches('@').to_owned());
+        let (session, reference) =
+            (self.session.clone(), reference.trim().trim_start_matches('@').to_owned());
         self.manager.call(move |manager| manager.find_agent(Some(&session), &reference)).await?
     }
 }
@@ -141,7 +142,11 @@ impl Delegation {
 fn notification(completions: &[Completion], partial: bool) -> CustomMessage {
     let lines = completions.iter().map(|completion| {
         let text = text::one_line(&completion.outcome.text, 80);
-        let mark = if matches!(completion.status(), AgentStatus::Completed | AgentStatus::Steered) { "✓" } else { "✗" };
+        let mark = if matches!(completion.status(), AgentStatus::Completed | AgentStatus::Steered) {
+            "✓"
+        } else {
+            "✗"
+        };
         let seconds = text::seconds(completion.duration_ms());
         format!("{mark} {} · {} · {seconds} · {text}", completion.handle, text::status_label(completion))
     });
@@ -220,9 +225,15 @@ pub fn tool_schemas() -> Vec<(&'static str, serde_json::Value)> {
 }
 
 /// Reads validated arguments. Unknown ones of a later version are refused by name, never ignored.
-fn read<P: serde::de::DeserializeOwned>(arguments: serde_json::Value, unavailable: &[&str]) -> Result<P, ToolError> {
-    if let Some(field) = unavailable.iter().find(|field| arguments.get(**field).is_some_and(|value| !value.is_null())) {
+fn read<P: serde::de::DeserializeOwned>(
+    arguments: serde_json::Value,
+    unavailable: &[&str],
+) -> Result<P, ToolError> {
+    if let Some(field) =
+        unavailable.iter().find(|field| arguments.get(**field).is_some_and(|value| !value.is_null()))
+    {
         return Err(Failure::unavailable(field).into());
     }
-    serde_json::from_value(arguments).map_err(|error| ToolError::new(format!("the arguments do not fit: {error}")))
+    serde_json::from_value(arguments)
+        .map_err(|error| ToolError::new(format!("the arguments do not fit: {error}")))
 }

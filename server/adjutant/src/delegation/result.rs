@@ -94,7 +94,8 @@ impl Delegation {
         let summary = self.manager.call(move |manager| manager.summary(&id)).await?;
         let mut text = format!("Agent: {agent}\n");
         if let Some(summary) = summary {
-            let _ = writeln!(text, "{} · {}\n{}", summary.agent_type, state.status.as_str(), summary.description);
+            let _ =
+                writeln!(text, "{} · {}\n{}", summary.agent_type, state.status.as_str(), summary.description);
             if let Some(activity) = summary.activity {
                 let _ = writeln!(text, "Now: {activity}");
             }
@@ -103,7 +104,9 @@ impl Delegation {
             (AgentStatus::Queued, Some(position)) => {
                 let _ = write!(text, "\nIt is queued at position {position} and has not started.");
             }
-            _ => text.push_str("\nIt has no result yet. You will be told when it has ended; `wait` waits for it here."),
+            _ => text.push_str(
+                "\nIt has no result yet. You will be told when it has ended; `wait` waits for it here.",
+            ),
         }
         Ok(text)
     }
@@ -111,7 +114,8 @@ impl Delegation {
     async fn conversation(&self, agent: &AgentId) -> Result<String, ToolError> {
         let id = agent.clone();
         let page = PageRequest { limit: 200, ..PageRequest::default() };
-        let page = self.manager.call(move |manager| manager.agent_page(&id, page, false)).await??.page().await?;
+        let page =
+            self.manager.call(move |manager| manager.agent_page(&id, page, false)).await??.page().await?;
         let lines = documents::conversation(&page.entries);
         if lines.is_empty() {
             return Ok(String::new());

@@ -32,15 +32,23 @@ pub(crate) fn outcome_note(completion: &Completion, reader: Reader) -> &'static 
             _ => " (stopped; all text it produced is here; the task is NOT finished)",
         },
         (AgentStatus::Stopped, Reader::Fetched) => match completion.outcome.ended_by {
-            EndedBy::User => " (STOPPED BY THE USER before it was done; the output is partial; the task is NOT finished)",
+            EndedBy::User => {
+                " (STOPPED BY THE USER before it was done; the output is partial; the task is NOT finished)"
+            }
             _ => " (stopped before it was done; the output is partial; the task is NOT finished)",
         },
-        (AgentStatus::Aborted, Reader::Inline) => " (ended by a limit; all text it produced is here; the task is unfinished)",
-        (AgentStatus::Aborted, Reader::Fetched) => " (ended by a limit before it was done; the output may be incomplete)",
+        (AgentStatus::Aborted, Reader::Inline) => {
+            " (ended by a limit; all text it produced is here; the task is unfinished)"
+        }
+        (AgentStatus::Aborted, Reader::Fetched) => {
+            " (ended by a limit before it was done; the output may be incomplete)"
+        }
         (AgentStatus::Steered, Reader::Inline) => {
             " (wrapped up at its turn limit; all text it produced is here; the task may be unfinished)"
         }
-        (AgentStatus::Steered, Reader::Fetched) => " (wrapped up at its turn limit; the output may be partial)",
+        (AgentStatus::Steered, Reader::Fetched) => {
+            " (wrapped up at its turn limit; the output may be partial)"
+        }
         (AgentStatus::Interrupted, _) => " (interrupted: the server ended first; the task is unfinished)",
         _ => "",
     }
@@ -51,7 +59,9 @@ pub(crate) fn status_label(completion: &Completion) -> String {
     match completion.status() {
         AgentStatus::Completed => "Done".into(),
         AgentStatus::Steered => "Wrapped up (turn limit)".into(),
-        AgentStatus::Aborted => format!("Aborted ({})", completion.outcome.reason.map_or("limit", reason_words)),
+        AgentStatus::Aborted => {
+            format!("Aborted ({})", completion.outcome.reason.map_or("limit", reason_words))
+        }
         AgentStatus::Stopped => "Stopped".into(),
         AgentStatus::Error => format!("Error: {}", completion.outcome.error.as_deref().unwrap_or("unknown")),
         other => other.as_str().into(),
@@ -97,7 +107,12 @@ pub(crate) fn inline_result(completion: &Completion) -> String {
     if outcome.usage.total > 0 {
         let _ = write!(head, ", {}", tokens(outcome.usage.total));
     }
-    format!("{head}{}\n\n{}{}", outcome_note(completion, Reader::Inline), body(completion), undelivered(completion))
+    format!(
+        "{head}{}\n\n{}{}",
+        outcome_note(completion, Reader::Inline),
+        body(completion),
+        undelivered(completion)
+    )
 }
 
 /// The text of a settled run for a model that asked for it by id.
@@ -151,7 +166,8 @@ fn undelivered(completion: &Completion) -> String {
     if completion.undelivered_steers.is_empty() {
         return String::new();
     }
-    let lines: Vec<_> = completion.undelivered_steers.iter().map(|steer| format!("- {}", steer.text.trim())).collect();
+    let lines: Vec<_> =
+        completion.undelivered_steers.iter().map(|steer| format!("- {}", steer.text.trim())).collect();
     format!("\n\nThese messages came too late to reach the agent:\n{}", lines.join("\n"))
 }
 
@@ -199,7 +215,8 @@ fn block(completion: &Completion, limit: usize) -> String {
     if completion.compactions > 0 {
         let _ = write!(text, "<compactions>{}</compactions>", completion.compactions);
     }
-    let _ = write!(text, "<duration_ms>{}</duration_ms></usage>\n</task-notification>", completion.duration_ms());
+    let _ =
+        write!(text, "<duration_ms>{}</duration_ms></usage>\n</task-notification>", completion.duration_ms());
     text
 }
 

@@ -2,9 +2,9 @@
 //! a document.
 
 use protocol::{
-    AbortArgs, AgentSpawnParams, Command, DelegateArgs, DelegateSelectionArgs, ErrorCode, NewSessionArgs, PromptArgs,
-    ResumeArgs, ResumeSessionArgs, ShowAgentArgs, ShowFleetArgs, ShowSessionArgs, SteerArgs, StopAllArgs, StopArgs,
-    StopScope, SummaryArgs, command,
+    AbortArgs, AgentSpawnParams, Command, DelegateArgs, DelegateSelectionArgs, ErrorCode, NewSessionArgs,
+    PromptArgs, ResumeArgs, ResumeSessionArgs, ShowAgentArgs, ShowFleetArgs, ShowSessionArgs, SteerArgs,
+    StopAllArgs, StopArgs, StopScope, SummaryArgs, command,
 };
 use roster::{Launch, Origin};
 use serde::de::DeserializeOwned;
@@ -25,7 +25,8 @@ use crate::projection::documents::{self, Document};
 const MESSAGE_CHARS: usize = 200;
 
 /// What a person asks of a selection where the command does not say.
-const ABOUT_SELECTION: &str = "Look at this selection and do what it calls for; report what you found or changed.";
+const ABOUT_SELECTION: &str =
+    "Look at this selection and do what it calls for; report what you found or changed.";
 
 impl Backend {
     /// Runs a command by its name.
@@ -42,11 +43,15 @@ impl Backend {
             command::Steer::NAME => self.command_steer(read::<command::Steer>(arguments)?).await,
             command::Resume::NAME => self.command_resume(read::<command::Resume>(arguments)?).await,
             command::Abort::NAME => self.command_abort(read::<command::Abort>(arguments)?).await,
-            command::NewSession::NAME => self.command_new_session(read::<command::NewSession>(arguments)?).await,
+            command::NewSession::NAME => {
+                self.command_new_session(read::<command::NewSession>(arguments)?).await
+            }
             command::ResumeSession::NAME => {
                 self.command_resume_session(read::<command::ResumeSession>(arguments)?).await
             }
-            command::ShowSession::NAME => self.command_show_session(read::<command::ShowSession>(arguments)?).await,
+            command::ShowSession::NAME => {
+                self.command_show_session(read::<command::ShowSession>(arguments)?).await
+            }
             command::ShowAgent::NAME => self.command_show_agent(read::<command::ShowAgent>(arguments)?).await,
             command::ShowFleet::NAME => self.command_show_fleet(read::<command::ShowFleet>(arguments)?).await,
             command::Summary::NAME => self.command_summary(read::<command::Summary>(arguments)?).await,
@@ -91,7 +96,8 @@ impl Backend {
     async fn command_delegate(&self, args: DelegateArgs) -> Result<Value, Failure> {
         let agent_type = self.choose_type(args.agent_type, args.session_id.clone()).await?;
         let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
-            let known = json!({ "type": agent_type, "sessionId": args.session_id, "description": args.description });
+            let known =
+                json!({ "type": agent_type, "sessionId": args.session_id, "description": args.description });
             return self.compose(command::Delegate::NAME, known, "prompt");
         };
         self.delegate(agent_type, prompt, args.description, args.session_id).await
@@ -102,14 +108,21 @@ impl Backend {
             return Err(Failure::bad_param("range", "name the selection by `uri` and `range`"));
         };
         let asked = uri.clone();
-        let selection = self.manager.call(move |manager| selected(manager, Some(&asked), Some(range))).await?;
+        let selection =
+            self.manager.call(move |manager| selected(manager, Some(&asked), Some(range))).await?;
         let Some(selection) = selection else {
             return Err(Failure::bad_param("range", "the selection is empty, or its document is not open"));
         };
         let agent_type = self.choose_type(args.agent_type, args.session_id.clone()).await?;
-        let task = args.prompt.filter(|prompt| !prompt.trim().is_empty()).unwrap_or_else(|| ABOUT_SELECTION.to_owned());
+        let task = args
+            .prompt
+            .filter(|prompt| !prompt.trim().is_empty())
+            .unwrap_or_else(|| ABOUT_SELECTION.to_owned());
         let attached = protocol::Attachment::Selection { uri, range, text: Some(selection) };
-        let params = AgentSpawnParams { attachments: vec![attached], ..spawn(agent_type, task, None, args.session_id) };
+        let params = AgentSpawnParams {
+            attachments: vec![attached],
+            ..spawn(agent_type, task, None, args.session_id)
+        };
         self.started(params).await
     }
 
@@ -137,7 +150,9 @@ impl Backend {
             StopScope::Subtree => roster::StopScope::Subtree,
         };
         let agent = self
-            .choose_agent(args.agent_id, args.handle, args.session_id, "Stop which agent?", |agent| !agent.status.is_final())
+            .choose_agent(args.agent_id, args.handle, args.session_id, "Stop which agent?", |agent| {
+                !agent.status.is_final()
+            })
             .await?;
         let stopped = self.manager.stop(agent, scope, EndedBy::User).await?;
         Ok(json!({ "stopped": stopped.iter().map(|(agent, _)| agent).collect::<Vec<_>>() }))
@@ -150,9 +165,13 @@ impl Backend {
 
     async fn command_steer(&self, args: SteerArgs) -> Result<Value, Failure> {
         let agent = self
-            .choose_agent(args.agent_id, args.handle, args.session_id, "Send a message to which agent?", |agent| {
-                !agent.status.is_final()
-            })
+            .choose_agent(
+                args.agent_id,
+                args.handle,
+                args.session_id,
+                "Send a message to which agent?",
+                |agent| !agent.status.is_final(),
+            )
             .await?;
         let Some(message) = args.message.filter(|message| !message.trim().is_empty()) else {
             return self.compose(command::Steer::NAME, json!({ "agentId": agent }), "message");
@@ -163,7 +182,9 @@ impl Backend {
 
     async fn command_resume(&self, args: ResumeArgs) -> Result<Value, Failure> {
         let agent = self
-            .choose_agent(args.agent_id, args.handle, args.session_id, "Resume which agent?", |agent| agent.status.is_final())
+            .choose_agent(args.agent_id, args.handle, args.session_id, "Resume which agent?", |agent| {
+                agent.status.is_final()
+            })
             .await?;
         let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
             return self.compose(command::Resume::NAME, json!({ "agentId": agent }), "prompt");
@@ -194,7 +215,9 @@ impl Backend {
 
     async fn command_resume_session(&self, args: ResumeSessionArgs) -> Result<Value, Failure> {
         let resume = Some(args.session_id.map_or(Resume::Latest, Resume::Id));
-        let id = self.manager.call(move |manager| manager.open_session(OpenSession { resume, ..OpenSession::default() }));
+        let id = self
+            .manager
+            .call(move |manager| manager.open_session(OpenSession { resume, ..OpenSession::default() }));
         Ok(json!({ "sessionId": id.await?? }))
     }
 
@@ -204,7 +227,9 @@ impl Backend {
     }
 
     async fn command_show_agent(&self, args: ShowAgentArgs) -> Result<Value, Failure> {
-        let agent = self.choose_agent(args.agent_id, args.handle, args.session_id, "Show which agent?", |_| true).await?;
+        let agent = self
+            .choose_agent(args.agent_id, args.handle, args.session_id, "Show which agent?", |_| true)
+            .await?;
         Ok(json!({ "uri": self.show(Document::Agent(agent.to_string())).await? }))
     }
 

@@ -35,7 +35,8 @@ impl Backend {
         let uri = params.text_document.uri.to_string();
         let range = params.range;
         let asked = uri.clone();
-        let text = self.manager.call(move |manager| manager.documents.text(&asked).map(str::to_owned)).await?;
+        let text =
+            self.manager.call(move |manager| manager.documents.text(&asked).map(str::to_owned)).await?;
         if let Some(send) = text.as_deref().and_then(send_action) {
             return Ok(vec![send]);
         }
@@ -44,7 +45,11 @@ impl Backend {
         }
         let range = serde_json::to_value(range).unwrap_or_default();
         let arguments = serde_json::json!({ "uri": uri, "range": range });
-        Ok(vec![action("Adjutant: Delegate selection to an agent", "adjutant.server.delegateSelection", arguments)])
+        Ok(vec![action(
+            "Adjutant: Delegate selection to an agent",
+            "adjutant.server.delegateSelection",
+            arguments,
+        )])
     }
 }
 
@@ -66,8 +71,12 @@ fn send_action(text: &str) -> Option<CodeActionOrCommand> {
 
 fn action(title: &str, command: &str, arguments: Value) -> CodeActionOrCommand {
     let command =
-        LspCommand { title: title.to_owned(), command: command.to_owned(), arguments: Some(vec![arguments]), ..LspCommand::default() };
-    CodeActionOrCommand::CodeAction(CodeAction { title: title.to_owned(), command: Some(command), ..CodeAction::default() })
+        LspCommand { title: title.to_owned(), command: command.to_owned(), arguments: Some(vec![arguments]) };
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: title.to_owned(),
+        command: Some(command),
+        ..CodeAction::default()
+    })
 }
 
 #[cfg(test)]
@@ -83,7 +92,10 @@ mod tests {
         let Some(CodeActionOrCommand::CodeAction(send)) = send_action(&text) else { panic!("no action") };
         let command = send.command.unwrap();
         assert_eq!(command.command, "adjutant.server.delegate");
-        assert_eq!(command.arguments.unwrap()[0], serde_json::json!({ "type": "Plan", "prompt": "Do this\nand that" }));
+        assert_eq!(
+            command.arguments.unwrap()[0],
+            serde_json::json!({ "type": "Plan", "prompt": "Do this\nand that" })
+        );
     }
 
     #[test]

@@ -23,14 +23,18 @@ impl Backend {
             Document::Fleet => self.fleet_document().await?,
             Document::Agent(id) => self.agent_document(id.into()).await?,
             Document::Session(id) => self.session_document(id.into()).await?,
-            Document::Entry { of_agent, owner, entry } => self.entry_document(of_agent, owner, &entry).await?,
+            Document::Entry { of_agent, owner, entry } => {
+                self.entry_document(of_agent, owner, &entry).await?
+            }
         };
         Ok(DocumentResult { text, language_id: "markdown".to_owned(), revision })
     }
 
     async fn fleet_document(&self) -> Result<(String, u64), Failure> {
         let now = self.clock.now();
-        self.manager.call(move |manager| (documents::fleet(&manager.summaries(), now), manager.revision())).await
+        self.manager
+            .call(move |manager| (documents::fleet(&manager.summaries(), now), manager.revision()))
+            .await
     }
 
     async fn agent_document(&self, id: AgentId) -> Result<(String, u64), Failure> {
@@ -57,19 +61,28 @@ impl Backend {
         Ok((documents::session(&info.await?, &page.entries), page.as_of_seq))
     }
 
-    async fn entry_document(&self, of_agent: bool, owner: String, entry: &str) -> Result<(String, u64), Failure> {
+    async fn entry_document(
+        &self,
+        of_agent: bool,
+        owner: String,
+        entry: &str,
+    ) -> Result<(String, u64), Failure> {
         let request = PageRequest { limit: usize::MAX, ..PageRequest::default() };
         let page = self
             .manager
-            .call(move |manager| match of_agent {
-                true => manager.agent_page(&owner.into(), request, false),
-                false => manager.session_page(&owner.into(), request, false),
+            .call(move |manager| {
+                if of_agent {
+                    manager.agent_page(&owner.into(), request, false)
+                } else {
+                    manager.session_page(&owner.into(), request, false)
+                }
             })
             .await??
             .page()
             .await?;
         let found = page.entries.iter().find(|stored| stored.id.as_str() == entry);
-        let stored = found.ok_or_else(|| Failure::new(ErrorCode::Failed, format!("there is no entry \"{entry}\"")))?;
+        let stored =
+            found.ok_or_else(|| Failure::new(ErrorCode::Failed, format!("there is no entry \"{entry}\"")))?;
         Ok((transcript::entry_text(stored), stored.seq))
     }
 
@@ -96,7 +109,8 @@ impl Backend {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::Failed, format!("the document \"{name}\" cannot be written: {error}"))
         };
-        let safe: String = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+        let safe: String =
+            name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
         let folder = self.dirs.state().join("documents");
         self.dirs.create(&folder).map_err(failed)?;
         let file = folder.join(safe);

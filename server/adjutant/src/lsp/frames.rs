@@ -29,7 +29,10 @@ pub(super) async fn sift(input: impl AsyncRead + Unpin, mut output: DuplexStream
             Headers::End => return,
             Headers::Length(length) => match read_body(&mut input, length, &mut body).await {
                 Ok(true) => check(&body),
-                Ok(false) => Err((INVALID_REQUEST, format!("a message of {length} bytes is too large: the limit is 64 MiB"))),
+                Ok(false) => Err((
+                    INVALID_REQUEST,
+                    format!("a message of {length} bytes is too large: the limit is 64 MiB"),
+                )),
                 Err(_) => return,
             },
             Headers::Unusable => Err((PARSE_ERROR, "a frame has no usable Content-Length header".to_owned())),
@@ -158,7 +161,10 @@ mod tests {
         let mut bytes = Vec::new();
         seen.read_to_end(&mut bytes).await.unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        text.split("Content-Length: ").skip(1).map(|frame| frame.split_once("\r\n\r\n").unwrap().1.to_owned()).collect()
+        text.split("Content-Length: ")
+            .skip(1)
+            .map(|frame| frame.split_once("\r\n\r\n").unwrap().1.to_owned())
+            .collect()
     }
 
     fn frame(body: &str) -> Vec<u8> {

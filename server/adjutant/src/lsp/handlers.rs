@@ -5,13 +5,14 @@
 
 use protocol::{
     AgentCloseParams, AgentOpenParams, AgentOpenResult, AgentRef, AgentResultParams, AgentResultResult,
-    AgentResumeParams, AgentResumeResult, AgentSeenParams, AgentSpawnParams, AgentSpawnResult, AgentSteerParams,
-    AgentStopAllParams, AgentStopAllResult, AgentStopParams, AgentStopResult, AgentTranscriptParams,
-    AgentUnsteerParams, Delivered, DocumentParams, DocumentResult, Empty, ErrorCode, FleetListParams,
-    FleetListResult, Method, PingParams, PingResult, PromptDisposition, PromptOrigin, PromptResult,
-    SessionAbortParams, SessionAbortResult, SessionCloseParams, SessionInfo, SessionOpenParams,
+    AgentResumeParams, AgentResumeResult, AgentSeenParams, AgentSpawnParams, AgentSpawnResult,
+    AgentSteerParams, AgentStopAllParams, AgentStopAllResult, AgentStopParams, AgentStopResult,
+    AgentTranscriptParams, AgentUnsteerParams, Delivered, DocumentParams, DocumentResult, Empty, ErrorCode,
+    FleetListParams, FleetListResult, Method, PingParams, PingResult, PromptDisposition, PromptOrigin,
+    PromptResult, SessionAbortParams, SessionAbortResult, SessionCloseParams, SessionInfo, SessionOpenParams,
     SessionPromptParams, SessionSteerParams, SessionSubscribeParams, SessionSubscribeResult,
-    SessionUnsteerParams, SessionUnsubscribeParams, SteerResult, StoppedAgent, TranscriptPage, UnsteerResult, method,
+    SessionUnsteerParams, SessionUnsubscribeParams, SteerResult, StoppedAgent, TranscriptPage, UnsteerResult,
+    method,
 };
 use roster::{Input, Launch, Origin, StopScope};
 use serde_json::Value;
@@ -19,8 +20,8 @@ use session::{PageRequest, Prompt, SteerReceipt};
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult,
-    InitializedParams, NumberOrString, WorkDoneProgressCancelParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams,
+    InitializeResult, InitializedParams, NumberOrString, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{LanguageServer, LspServiceBuilder, jsonrpc};
 use vocab::{AgentId, EndedBy, RunStop, SessionId, Usage};
@@ -207,7 +208,8 @@ async fn session_subscribe(
 ) -> Result<SessionSubscribeResult, Failure> {
     let request = page_request(None, params.from_seq, params.limit);
     let id = params.session_id.clone();
-    let page = backend.manager.call(move |manager| manager.session_page(&id, request, true)).await??.page().await?;
+    let page =
+        backend.manager.call(move |manager| manager.session_page(&id, request, true)).await??.page().await?;
     Ok(subscribed(&page, &format!("adjutant://session/{}", params.session_id)))
 }
 
@@ -261,7 +263,10 @@ async fn agent_stop(backend: &Backend, params: AgentStopParams) -> Result<AgentS
     Ok(AgentStopResult { stopped })
 }
 
-async fn agent_stop_all(backend: &Backend, params: AgentStopAllParams) -> Result<AgentStopAllResult, Failure> {
+async fn agent_stop_all(
+    backend: &Backend,
+    params: AgentStopAllParams,
+) -> Result<AgentStopAllResult, Failure> {
     let stopped = backend.manager.stop_all(params.session_id, EndedBy::User).await?;
     Ok(AgentStopAllResult { stopped: stopped.into_iter().map(|(agent, _)| agent).collect() })
 }
@@ -286,18 +291,23 @@ async fn agent_resume(backend: &Backend, params: AgentResumeParams) -> Result<Ag
 async fn agent_result(backend: &Backend, params: AgentResultParams) -> Result<AgentResultResult, Failure> {
     let agent = params.agent_id.clone();
     let state = backend.manager.read(agent.clone(), params.run, false).await?;
-    let (mut text, usage) = match &state.completion {
-        Some(completion) => (completion.outcome.text.clone(), completion.outcome.usage),
-        None => {
-            let id = agent.clone();
-            let live = backend.manager.call(move |manager| (manager.live_text(&id), manager.summary(&id))).await?;
-            (live.0.unwrap_or_default(), live.1.map(|summary| summary.usage).unwrap_or_default())
-        }
+    let (mut text, usage) = if let Some(completion) = &state.completion {
+        (completion.outcome.text.clone(), completion.outcome.usage)
+    } else {
+        let id = agent.clone();
+        let (text, summary) =
+            backend.manager.call(move |manager| (manager.live_text(&id), manager.summary(&id))).await?;
+        (text.unwrap_or_default(), summary.map(|summary| summary.usage).unwrap_or_default())
     };
     if params.verbose {
         let id = agent.clone();
         let request = PageRequest { limit: PAGE_ENTRIES, ..PageRequest::default() };
-        let page = backend.manager.call(move |manager| manager.agent_page(&id, request, false)).await??.page().await?;
+        let page = backend
+            .manager
+            .call(move |manager| manager.agent_page(&id, request, false))
+            .await??
+            .page()
+            .await?;
         text.push_str("\n\n");
         text.push_str(&crate::projection::documents::conversation(&page.entries));
     }
@@ -338,10 +348,14 @@ async fn agent_close(backend: &Backend, params: AgentCloseParams) -> Result<Empt
     Ok(Empty {})
 }
 
-async fn agent_transcript(backend: &Backend, params: AgentTranscriptParams) -> Result<TranscriptPage, Failure> {
+async fn agent_transcript(
+    backend: &Backend,
+    params: AgentTranscriptParams,
+) -> Result<TranscriptPage, Failure> {
     let request = page_request(params.before, None, Some(params.limit));
     let id = params.agent_id.clone();
-    let page = backend.manager.call(move |manager| manager.agent_page(&id, request, false)).await??.page().await?;
+    let page =
+        backend.manager.call(move |manager| manager.agent_page(&id, request, false)).await??.page().await?;
     Ok(transcript::page(&page, &format!("adjutant://agent/{}", params.agent_id)))
 }
 
@@ -361,7 +375,9 @@ async fn cancel_progress(backend: &Backend, params: WorkDoneProgressCancelParams
         Ok(Some(Subject::Agent(agent, _))) => {
             let _ = backend.manager.stop(agent, StopScope::Subtree, EndedBy::User).await;
         }
-        Ok(Some(Subject::Request(token))) => backend.manager.post(move |manager| manager.abort_prompt_of(&token)),
+        Ok(Some(Subject::Request(token))) => {
+            backend.manager.post(move |manager| manager.abort_prompt_of(&token));
+        }
         Ok(Some(Subject::Rest) | None) | Err(_) => {}
     }
 }
@@ -377,7 +393,10 @@ impl Backend {
     }
 
     /// Starts an agent for a person: everything is checked before it exists.
-    pub(super) async fn start_agent(&self, params: AgentSpawnParams) -> Result<crate::manager::Launched, Failure> {
+    pub(super) async fn start_agent(
+        &self,
+        params: AgentSpawnParams,
+    ) -> Result<crate::manager::Launched, Failure> {
         let request = LaunchRequest {
             agent_type: params.agent_type,
             prompt: params.prompt,
@@ -405,7 +424,7 @@ impl Backend {
 
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> jsonrpc::Result<InitializeResult> {
-        self.on_initialize(params).await
+        self.on_initialize(params)
     }
 
     async fn initialized(&self, _: InitializedParams) {
@@ -440,7 +459,11 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        let added = params.event.added.first().and_then(|folder| folder.uri.to_file_path().map(std::borrow::Cow::into_owned));
+        let added = params
+            .event
+            .added
+            .first()
+            .and_then(|folder| folder.uri.to_file_path().map(std::borrow::Cow::into_owned));
         self.manager.post(move |manager| manager.workspaces().introduce(added, None, None));
     }
 
@@ -456,4 +479,3 @@ impl LanguageServer for Backend {
         Ok(Some(self.run_command(&params.command, params.arguments).await?))
     }
 }
-

@@ -8,10 +8,11 @@ use protocol::{
 };
 use tower_lsp::jsonrpc;
 use tower_lsp::ls_types::{
-    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, ConfigurationItem, ExecuteCommandOptions,
-    InitializeParams, InitializeResult, MessageType, OneOf, PositionEncodingKind, SaveOptions, ServerCapabilities,
-    ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, ConfigurationItem,
+    ExecuteCommandOptions, InitializeParams, InitializeResult, MessageType, OneOf, PositionEncodingKind,
+    SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 
 use super::Backend;
@@ -39,11 +40,13 @@ pub(super) struct Introduction {
 impl Introduction {
     fn of(params: InitializeParams) -> Result<Self, Failure> {
         let options = match params.initialization_options {
-            Some(options) if !options.is_null() => protocol::parse(options)
-                .map_err(|bad| Failure::bad_param("initializationOptions", bad))?,
+            Some(options) if !options.is_null() => {
+                protocol::parse(options).map_err(|bad| Failure::bad_param("initializationOptions", bad))?
+            }
             _ => InitOptions::default(),
         };
-        let declared = params.capabilities.experimental.as_ref().and_then(|experimental| experimental.get("adjutant"));
+        let declared =
+            params.capabilities.experimental.as_ref().and_then(|experimental| experimental.get("adjutant"));
         let declared: ClientCapability = match declared {
             Some(declared) => protocol::parse(declared.clone())
                 .map_err(|bad| Failure::bad_param("capabilities.experimental.adjutant", bad))?,
@@ -78,7 +81,7 @@ impl Introduction {
 }
 
 impl Backend {
-    pub(super) async fn on_initialize(&self, params: InitializeParams) -> jsonrpc::Result<InitializeResult> {
+    pub(super) fn on_initialize(&self, params: InitializeParams) -> jsonrpc::Result<InitializeResult> {
         let parent = params.process_id.filter(|pid| *pid > 0);
         let introduction = Introduction::of(params)?;
         self.life.parent.send_replace(parent);
@@ -169,7 +172,8 @@ fn initialize_result(introduction: &Introduction) -> InitializeResult {
         methods: METHODS.iter().map(|row| row.name.to_owned()).collect(),
         limits: projection::limits(&project::settings::Settings::default()),
     };
-    let experimental = serde_json::to_value(capability).ok().map(|ours| serde_json::json!({ "adjutant": ours }));
+    let experimental =
+        serde_json::to_value(capability).ok().map(|ours| serde_json::json!({ "adjutant": ours }));
     InitializeResult {
         server_info: Some(ServerInfo { name: "adjutant".to_owned(), version: Some(VERSION.to_owned()) }),
         capabilities: ServerCapabilities {

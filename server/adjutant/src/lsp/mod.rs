@@ -22,12 +22,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_lsp::{Client, LspService, Server};
 
-use self::guard::Guard;
 pub(crate) use self::commands::headline;
+use self::guard::Guard;
 pub(crate) use self::output::OutputLevel;
 pub(crate) use self::text_sync::OpenDocuments;
 use crate::clock::Clock;
-use crate::manager::{ManagerHandle, Ports, manager};
+use crate::manager::{Manager, ManagerHandle, Ports, manager};
 use crate::outbox::{Outbox, outbox};
 use crate::workspace::{Sources, Workspaces};
 
@@ -119,7 +119,7 @@ where
     }
     let _ = tokio::time::timeout(END_GRACE, async {
         if let Some(manager) = handle {
-            manager.post(|manager| manager.shut_down());
+            manager.post(Manager::shut_down);
         }
         while tasks.join_next().await.is_some() {}
     })
@@ -168,7 +168,8 @@ async fn parent_gone(mut parent: watch::Receiver<Option<u32>>) {
     let Ok(pid) = parent.wait_for(Option::is_some).await.map(|pid| *pid) else {
         return std::future::pending().await;
     };
-    let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) else {
+    let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw)
+    else {
         return std::future::pending().await;
     };
     while rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH) {

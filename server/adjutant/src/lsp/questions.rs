@@ -27,9 +27,13 @@ impl Backend {
             return self.manager.call(move |manager| manager.find_agent(session.as_ref(), &handle)).await?;
         }
         let mut fitting: Vec<_> = self.manager.call(|manager| manager.summaries()).await?;
-        fitting.retain(|agent| fits(agent) && session.as_ref().is_none_or(|session| agent.session_id == *session));
+        fitting.retain(|agent| {
+            fits(agent) && session.as_ref().is_none_or(|session| agent.session_id == *session)
+        });
         match fitting.as_slice() {
-            [] => Err(Failure::new(ErrorCode::UnknownAgent, "there is no agent that this could be done with")),
+            [] => {
+                Err(Failure::new(ErrorCode::UnknownAgent, "there is no agent that this could be done with"))
+            }
             [only] => Ok(only.agent_id.clone()),
             several => {
                 let shown = &several[several.len().saturating_sub(BUTTONS)..];
@@ -45,12 +49,17 @@ impl Backend {
     }
 
     /// The type of agent that a command means, or that a person chooses.
-    pub(super) async fn choose_type(&self, given: Option<String>, session: Option<SessionId>) -> Result<String, Failure> {
+    pub(super) async fn choose_type(
+        &self,
+        given: Option<String>,
+        session: Option<SessionId>,
+    ) -> Result<String, Failure> {
         if let Some(given) = given.filter(|given| !given.trim().is_empty()) {
             return Ok(given);
         }
         let context = self.manager.call(move |manager| manager.launch_context(session)).await??;
-        let types: Vec<_> = context.agent_types().enabled().map(|agent_type| agent_type.name.clone()).collect();
+        let types: Vec<_> =
+            context.agent_types().enabled().map(|agent_type| agent_type.name.clone()).collect();
         self.choose("Which type of agent?".to_owned(), types.into_iter().take(BUTTONS).collect()).await
     }
 

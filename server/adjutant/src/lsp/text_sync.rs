@@ -126,7 +126,11 @@ mod tests {
         assert_eq!(documents.selection("u", range((0, 1), (9, 9))), Some("ne"));
         assert_eq!(documents.selection("u", range((5, 0), (9, 9))), None);
         assert_eq!(documents.selection("other", range((0, 0), (1, 0))), None);
-        let change = TextDocumentContentChangeEvent { range: Some(range((9, 9), (0, 0))), range_length: None, text: "x".into() };
+        let change = TextDocumentContentChangeEvent {
+            range: Some(range((9, 9), (0, 0))),
+            range_length: None,
+            text: "x".into(),
+        };
         documents.change("u", vec![change]);
         assert_eq!(documents.text("u"), Some("x"));
     }

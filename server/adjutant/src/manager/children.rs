@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use roster::{CallId, Input, Reply, Steer};
-use session::{Prompt, PromptOrigin, RunOutcome, Session, SessionHandle, SteerAuthor, SteerRequest};
-use tokio::sync::oneshot;
+use session::{
+    Prompt, PromptOrigin, RunOutcome, RunProgress, Session, SessionHandle, SteerAuthor, SteerRequest,
+};
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError};
 use tokio_util::sync::CancellationToken;
 use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId, Usage};
@@ -31,8 +33,15 @@ pub(super) struct Child {
 
 pub(super) enum ChildState {
     /// It has not run yet, or its session is only on disk.
-    Away { file: Option<PathBuf> },
-    Running { handle: SessionHandle, cancel: CancellationToken, task: AbortHandle },
+    Away {
+        file: Option<PathBuf>,
+    },
+    Running {
+        handle: SessionHandle,
+        progress: watch::Receiver<RunProgress>,
+        cancel: CancellationToken,
+        task: AbortHandle,
+    },
     Idle(Box<Session>),
 }
 
@@ -68,9 +77,15 @@ impl Manager {
         let state = std::mem::replace(&mut child.state, ChildState::Away { file: None });
         let session = match state {
             ChildState::Idle(session) => Ok(*session),
-            ChildState::Away { file } => {
-                child::build(&child.plan, agent, path, file.as_deref(), &self.ports, &self.handle, &child.followed)
-            }
+            ChildState::Away { file } => child::build(
+                &child.plan,
+                agent,
+                path,
+                file.as_deref(),
+                &self.ports,
+                &self.handle,
+                &child.followed,
+            ),
             ChildState::Running { .. } => return,
         };
         let mut session = match session {
@@ -107,12 +122,14 @@ impl Manager {
             ChildExit { agent: id, run, session: Box::new(session), outcome }
         });
         self.running.insert(task.id(), (agent.clone(), run));
-        child.state = ChildState::Running { handle, cancel, task };
+        let progress = handle.progress();
+        child.state = ChildState::Running { handle, progress, cancel, task };
         self.apply(Input::Started { agent: agent.clone(), run });
     }
 
     pub(super) fn steer_child(&mut self, agent: &AgentId, run: u32, steer: Steer) {
-        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state) else {
+        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state)
+        else {
             self.apply(Input::SteersExpired { agent: agent.clone(), run, steers: vec![steer] });
             return;
         };
@@ -120,7 +137,8 @@ impl Manager {
     }
 
     pub(super) fn unsteer_child(&mut self, call: CallId, agent: &AgentId, steer: SteerId) {
-        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state) else {
+        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state)
+        else {
             self.reply(call, Reply::Unsteered { withdrawn: false });
             return;
         };
@@ -175,7 +193,8 @@ impl Manager {
                     error: Some(error.to_owned()),
                     usage: Usage::default(),
                 };
-                let progress = self.roster.agent(&agent).map(|record| record.progress().clone()).unwrap_or_default();
+                let progress =
+                    self.roster.agent(&agent).map(|record| record.progress().clone()).unwrap_or_default();
                 self.apply(Input::Settled { agent, run, outcome, progress });
             }
         }
@@ -191,7 +210,12 @@ impl Manager {
         if let Some(child) = self.children.get_mut(&agent) {
             child.state = ChildState::Idle(session);
         }
-        self.apply(Input::Settled { agent: agent.clone(), run, outcome: settled_outcome(&outcome), progress });
+        self.apply(Input::Settled {
+            agent: agent.clone(),
+            run,
+            outcome: settled_outcome(&outcome),
+            progress,
+        });
         self.idle_order.push_back(agent);
         self.let_old_sessions_go();
     }
@@ -218,13 +242,21 @@ impl Manager {
 
     /// Gives the core the latest progress of each running child that has moved.
     pub(super) fn sample_progress(&mut self) {
-        let mut samples = Vec::new();
-        for (agent, run) in self.running.values() {
-            let Some(child) = self.children.get(agent) else { continue };
-            let ChildState::Running { handle, .. } = &child.state else { continue };
-            let progress = projection::progress(&handle.progress().borrow());
-            if self.roster.agent(agent).is_some_and(|record| *record.progress() != progress) {
-                samples.push((agent.clone(), *run, progress));
+        let moved = |(agent, run): &(AgentId, u32)| {
+            let ChildState::Running { progress, .. } = &self.children.get(agent)?.state else { return None };
+            if !progress.has_changed().unwrap_or(false) {
+                return None;
+            }
+            Some((agent.clone(), *run))
+        };
+        let moved: Vec<_> = self.running.values().filter_map(moved).collect();
+        let mut samples = Vec::with_capacity(moved.len());
+        for (agent, run) in moved {
+            if let Some(ChildState::Running { progress, .. }) =
+                self.children.get_mut(&agent).map(|child| &mut child.state)
+            {
+                let progress = projection::progress(&progress.borrow_and_update());
+                samples.push((agent, run, progress));
             }
         }
         for (agent, run, progress) in samples {
@@ -244,7 +276,12 @@ impl Manager {
         path
     }
 
-    pub(super) fn announce(&mut self, completions: &[roster::Completion], partial: bool, group: Option<String>) {
+    pub(super) fn announce(
+        &mut self,
+        completions: &[roster::Completion],
+        partial: bool,
+        group: Option<String>,
+    ) {
         if let Some(params) = self.fleet.completed(completions, partial, group) {
             self.ports.outbox.send(Outgoing::Completed(params));
         }
@@ -275,14 +312,13 @@ fn settled_outcome(outcome: &RunOutcome) -> Outcome {
     let error = outcome.error.as_deref().map(str::to_owned);
     let (status, ended_by, reason, error) = match outcome.stop {
         RunStop::EndTurn if outcome.wrapped_up => (AgentStatus::Steered, EndedBy::Itself, None, None),
-        RunStop::EndTurn => (AgentStatus::Completed, EndedBy::Itself, None, None),
         RunStop::Length if text.trim().is_empty() => (
             AgentStatus::Error,
             EndedBy::Itself,
             Some(EndReason::Provider),
             Some("the model reached its output limit before it wrote anything".to_owned()),
         ),
-        RunStop::Length => (AgentStatus::Completed, EndedBy::Itself, None, None),
+        RunStop::EndTurn | RunStop::Length => (AgentStatus::Completed, EndedBy::Itself, None, None),
         RunStop::Refusal => (
             AgentStatus::Error,
             EndedBy::Itself,

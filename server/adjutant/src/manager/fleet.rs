@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use protocol::{
-    AgentCompletedParams, AgentSummary, AgentUpdate, ErrorCode, FleetChangedParams, FleetListParams, FleetListResult,
-    Gate, Limits,
+    AgentCompletedParams, AgentSummary, AgentUpdate, ErrorCode, FleetChangedParams, FleetListParams,
+    FleetListResult, Gate, Limits,
 };
 use roster::Completion;
 use vocab::{AgentId, AgentStatus, Timestamp};
@@ -139,12 +139,14 @@ impl Manager {
             .dirty
             .iter()
             .filter(|agent| {
-                let recent = self.fleet.row_sent.get(*agent).is_some_and(|at| now.ms_since(*at) < AGENT_PROGRESS_MS);
+                let recent =
+                    self.fleet.row_sent.get(*agent).is_some_and(|at| now.ms_since(*at) < AGENT_PROGRESS_MS);
                 with_status || !recent
             })
             .cloned()
             .collect();
-        let mut removed: Vec<_> = due.iter().filter(|agent| self.roster.agent(agent).is_none()).cloned().collect();
+        let mut removed: Vec<_> =
+            due.iter().filter(|agent| self.roster.agent(agent).is_none()).cloned().collect();
         let summaries: Vec<AgentSummary> = due.iter().filter_map(|agent| self.summary(agent)).collect();
         for agent in &due {
             self.fleet.dirty.remove(agent);
@@ -272,21 +274,33 @@ impl Manager {
         if record.is_background() {
             return;
         }
-        let Some(token) = self.sessions.get(&record.session).and_then(|parent| parent.updates.clone()) else { return };
-        let (Some(tool_call_id), Some(summary)) = (record.tool_call().cloned(), self.summary(agent)) else { return };
+        let Some(token) = self.sessions.get(&record.session).and_then(|parent| parent.updates.clone()) else {
+            return;
+        };
+        let (Some(tool_call_id), Some(summary)) = (record.tool_call().cloned(), self.summary(agent)) else {
+            return;
+        };
         let text_tail = self.text_tail(agent);
-        let update =
-            AgentUpdate { tool_call_id, agent_id: agent.clone(), run: record.run_number(), summary, text_tail };
+        let update = AgentUpdate {
+            tool_call_id,
+            agent_id: agent.clone(),
+            run: record.run_number(),
+            summary,
+            text_tail,
+        };
         self.ports.outbox.send(Outgoing::Update(token, Box::new(update)));
     }
 }
 
 impl FleetFeed {
     fn page_of(&mut self, cursor: &str) -> Result<(PagedList, usize), Failure> {
-        let parsed = cursor.split_once('.').and_then(|(list, start)| Some((list.parse().ok()?, start.parse().ok()?)));
-        let (list, start): (u64, usize) = parsed.ok_or_else(|| Failure::bad_param("cursor", "not one of ours"))?;
+        let parsed =
+            cursor.split_once('.').and_then(|(list, start)| Some((list.parse().ok()?, start.parse().ok()?)));
+        let (list, start): (u64, usize) =
+            parsed.ok_or_else(|| Failure::bad_param("cursor", "not one of ours"))?;
         let list = self.pages.remove(&list).ok_or_else(|| {
-            Failure::new(ErrorCode::ContentModified, "this list is too old to go on with").hint("list again from the start")
+            Failure::new(ErrorCode::ContentModified, "this list is too old to go on with")
+                .hint("list again from the start")
         })?;
         Ok((list, start))
     }

@@ -18,7 +18,7 @@ pub(super) type Job = Box<dyn FnOnce(&mut Manager) + Send>;
 
 /// A way to the manager. Cheap to clone; the manager ends by [`ManagerHandle::shut_down`], not by dropping handles.
 #[derive(Debug, Clone)]
-pub struct ManagerHandle {
+pub(crate) struct ManagerHandle {
     jobs: mpsc::UnboundedSender<Job>,
     next_call: Arc<AtomicU64>,
 }
@@ -155,7 +155,11 @@ impl ManagerHandle {
     }
 
     /// Gives a settled agent another run.
-    pub(crate) fn resume(&self, agent: AgentId, launch: Launch) -> impl Future<Output = Result<Launched, Failure>> + Send {
+    pub(crate) fn resume(
+        &self,
+        agent: AgentId,
+        launch: Launch,
+    ) -> impl Future<Output = Result<Launched, Failure>> + Send {
         let answer = self.ask(move |call| Input::Resume { call, request: ResumeRequest { agent, launch } });
         async { launched(answer.await?) }
     }
@@ -193,8 +197,10 @@ impl ManagerHandle {
         text: String,
         author: EndedBy,
     ) -> impl Future<Output = Result<(SteerId, bool), Failure>> + Send {
-        let answer = self.ask(move |call| {
-            Input::Steer { call, agent, steer: Steer { id: SteerId::new(ids::unique("steer")), text, author } }
+        let answer = self.ask(move |call| Input::Steer {
+            call,
+            agent,
+            steer: Steer { id: SteerId::new(ids::unique("steer")), text, author },
         });
         async {
             match answer.await? {
@@ -205,7 +211,11 @@ impl ManagerHandle {
     }
 
     /// Takes a steering message back, if it has not been delivered.
-    pub(crate) fn unsteer(&self, agent: AgentId, steer: SteerId) -> impl Future<Output = Result<bool, Failure>> + Send {
+    pub(crate) fn unsteer(
+        &self,
+        agent: AgentId,
+        steer: SteerId,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send {
         let answer = self.ask(move |call| Input::Unsteer { call, agent, steer });
         async {
             match answer.await? {
@@ -235,7 +245,11 @@ impl ManagerHandle {
     }
 
     /// Takes what waits for an owner. `idle`: it would stop now.
-    pub(crate) fn drain(&self, owner: Owner, idle: bool) -> impl Future<Output = Result<Batch, Failure>> + Send {
+    pub(crate) fn drain(
+        &self,
+        owner: Owner,
+        idle: bool,
+    ) -> impl Future<Output = Result<Batch, Failure>> + Send {
         let answer = self.ask(move |call| Input::Drain { call, owner, idle });
         let manager = self.clone();
         async move {

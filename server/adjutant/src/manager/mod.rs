@@ -21,21 +21,22 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use vocab::{AgentId, PromptId, SessionId, SteerId};
 
-pub use self::handle::ManagerHandle;
-pub(crate) use self::handle::{Launched, RunState, Ticket};
-pub(crate) use self::parents::{DEFAULT_THINKING, Heard, OpenSession, PromptTicket, Resume, StartedPrompt, checked_folder};
-pub(crate) use self::viewers::{opened, subscribed};
 use self::children::{Child, ChildExit};
 use self::fleet::FleetFeed;
 use self::handle::Job;
+pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Ticket};
 use self::parents::ParentSession;
+pub(crate) use self::parents::{
+    DEFAULT_THINKING, Heard, OpenSession, PromptTicket, Resume, StartedPrompt, checked_folder,
+};
+pub(crate) use self::viewers::{opened, subscribed};
 use crate::clock::Clock;
 use crate::lsp::OpenDocuments;
 use crate::outbox::Outbox;
 use crate::workspace::Workspaces;
 
 /// How long running agents get to end by themselves when the server ends.
-const SHUTDOWN_GRACE: Duration = Duration::from_millis(1_000);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Steering messages of which we know the session, so that they can be taken back by id alone.
 const STEERS_REMEMBERED: usize = 1_000;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
 use roster::{Input, Owner};
 use session::storage::SessionLock;
-use session::{Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal};
+use session::{
+    Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError};
 use tokio_util::sync::CancellationToken;
@@ -176,17 +178,22 @@ impl Manager {
             Some(id) => Err(Failure::unknown_session(id.as_str())),
             None => match &self.default_session {
                 Some(id) => Ok(id.clone()),
-                None => self.open_session(OpenSession { resume: Some(Resume::Latest), ..OpenSession::default() }),
+                None => {
+                    self.open_session(OpenSession { resume: Some(Resume::Latest), ..OpenSession::default() })
+                }
             },
         }
     }
 
-    pub(crate) fn parent(&self, session: &SessionId) -> Result<&ParentSession, Failure> {
+    pub(super) fn parent(&self, session: &SessionId) -> Result<&ParentSession, Failure> {
         self.sessions.get(session).ok_or_else(|| Failure::unknown_session(session.as_str()))
     }
 
     /// What the agents of a session are launched with.
-    pub(crate) fn launch_context(&mut self, session: Option<SessionId>) -> Result<Arc<LaunchContext>, Failure> {
+    pub(crate) fn launch_context(
+        &mut self,
+        session: Option<SessionId>,
+    ) -> Result<Arc<LaunchContext>, Failure> {
         let id = self.session_or_default(session)?;
         Ok(Arc::clone(&self.parent(&id)?.context.borrow()))
     }
@@ -250,7 +257,8 @@ impl Manager {
         let id = match session {
             Some(id) => id,
             None => self.default_session.clone().ok_or_else(|| {
-                Failure::new(ErrorCode::UnknownSession, "no session is open").hint("nothing runs that could be aborted")
+                Failure::new(ErrorCode::UnknownSession, "no session is open")
+                    .hint("nothing runs that could be aborted")
             })?,
         };
         let report = self.parent(&id)?.handle.abort();
@@ -331,7 +339,8 @@ impl Manager {
         let idle = !parent.handle.progress().borrow().active;
         let mut agents = self.roster.agents().filter(|agent| agent.session == *session);
         let done = |delivery| !matches!(delivery, Some(DeliveryState::Pending | DeliveryState::Held));
-        idle && agents.all(|agent| agent.status().is_final() && (done(agent.delivery()) || !agent.wakes_model()))
+        idle && agents
+            .all(|agent| agent.status().is_final() && (done(agent.delivery()) || !agent.wakes_model()))
     }
 
     /// What a client is told of a session; the numbers come from the session itself.
@@ -389,8 +398,12 @@ pub(crate) fn checked_folder(path: &Path) -> Result<PathBuf, Failure> {
     if !path.is_absolute() {
         return Err(Failure::bad_param("cwd", format!("\"{}\" is not an absolute path", path.display())));
     }
-    let folder = path
-        .canonicalize()
-        .map_err(|error| Failure::bad_param("cwd", format!("\"{}\" cannot be opened: {error}", path.display())))?;
-    if folder.is_dir() { Ok(folder) } else { Err(Failure::bad_param("cwd", format!("\"{}\" is not a folder", path.display()))) }
+    let folder = path.canonicalize().map_err(|error| {
+        Failure::bad_param("cwd", format!("\"{}\" cannot be opened: {error}", path.display()))
+    })?;
+    if folder.is_dir() {
+        Ok(folder)
+    } else {
+        Err(Failure::bad_param("cwd", format!("\"{}\" is not a folder", path.display())))
+    }
 }

@@ -71,8 +71,12 @@ impl Manager {
         self.errands.spawn(async move {
             let Ok(done) = ticket.settled().await else { return };
             let (kind, said) = match done.status() {
-                AgentStatus::Completed | AgentStatus::Steered => (MessageType::INFO, headline(&done.outcome.text)),
-                AgentStatus::Stopped | AgentStatus::Interrupted => (MessageType::INFO, done.status().as_str().to_owned()),
+                AgentStatus::Completed | AgentStatus::Steered => {
+                    (MessageType::INFO, headline(&done.outcome.text))
+                }
+                AgentStatus::Stopped | AgentStatus::Interrupted => {
+                    (MessageType::INFO, done.status().as_str().to_owned())
+                }
                 _ => (MessageType::ERROR, one_line(done.outcome.error.as_deref().unwrap_or("failed"), 200)),
             };
             outbox.send(Outgoing::Message(kind, format!("{}: {said}", done.handle)));

@@ -24,7 +24,8 @@ impl PendingPage {
         match self {
             Self::Ready(page) => Ok(page),
             Self::Coming(reply) => reply.await.ok_or_else(|| {
-                Failure::new(ErrorCode::ContentModified, "the agent's session changed hands").hint("ask again")
+                Failure::new(ErrorCode::ContentModified, "the agent's session changed hands")
+                    .hint("ask again")
             }),
         }
     }
@@ -32,11 +33,18 @@ impl PendingPage {
 
 impl Manager {
     /// Finds an agent by id, or by handle or alias in a session.
-    pub(crate) fn find_agent(&self, session: Option<&SessionId>, reference: &str) -> Result<AgentId, Failure> {
+    pub(crate) fn find_agent(
+        &self,
+        session: Option<&SessionId>,
+        reference: &str,
+    ) -> Result<AgentId, Failure> {
         let unknown = || Failure::unknown_agent(reference);
         let session = session.or(self.default_session.as_ref());
         let by_name = session.and_then(|session| self.roster.resolve(session, reference));
-        by_name.or_else(|| self.roster.agent(&AgentId::from(reference))).map(|agent| agent.id.clone()).ok_or_else(unknown)
+        by_name
+            .or_else(|| self.roster.agent(&AgentId::from(reference)))
+            .map(|agent| agent.id.clone())
+            .ok_or_else(unknown)
     }
 
     pub(super) fn child_handle(&self, agent: &AgentId) -> Option<&SessionHandle> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use project::settings::PermissionSettings;
 use session::environment::Environment;
 use session::{ExtensionFactory, ToolCallDecision, ToolCallEvent};
 use tokio::sync::watch;
@@ -123,7 +124,9 @@ impl Gate {
                 format!("{} is not available in plan mode: only reading is.", event.tool_name)
             }),
             _ if rules::allows(&parsed(&permissions.allow), &subject) => Verdict::Allow,
-            PermissionMode::AutoEdit if event.kind == ToolKind::Edit && inside && !paths.is_empty() => Verdict::Allow,
+            PermissionMode::AutoEdit if event.kind == ToolKind::Edit && inside && !paths.is_empty() => {
+                Verdict::Allow
+            }
             _ => Verdict::Ask,
         }
     }
@@ -204,5 +207,11 @@ fn real_paths(environment: &dyn Environment, event: &ToolCallEvent) -> Vec<PathB
 }
 
 fn parsed(texts: &[String]) -> Vec<Rule> {
-    texts.iter().filter_map(|text| text.parse().inspect_err(|error| tracing::warn!(%error)).ok()).collect()
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
+}
+
+/// What is wrong with the rules of the settings, for a person: a rule that cannot be read does nothing.
+pub(crate) fn faulty_rules(permissions: &PermissionSettings) -> Vec<String> {
+    let rules = permissions.allow.iter().chain(&permissions.deny);
+    rules.filter_map(|rule| rule.parse::<Rule>().err()).map(|error| error.to_string()).collect()
 }

@@ -14,9 +14,9 @@ pub(super) enum Commands {
 
 /// Words that begin a compound command or change what the next words mean.
 const CONTROL_WORDS: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
-    "coproc", "time", "!", "{", "}", "[[", "eval", "exec", "source", ".", "command", "builtin", "env", "sudo", "xargs",
-    "nohup", "trap", "alias",
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
+    "function", "coproc", "time", "!", "{", "}", "[[", "eval", "exec", "source", ".", "command", "builtin",
+    "env", "sudo", "xargs", "nohup", "trap", "alias",
 ];
 
 /// Takes `line` apart.
@@ -119,9 +119,26 @@ mod tests {
     #[test]
     fn what_hides_a_command_is_unclear() {
         for line in [
-            "", "  ", "echo $(rm -rf x)", "echo `id`", "ls > out", "cat < in", "(ls)", "FOO=1 ls", "if true; then ls; fi",
-            "echo \"$HOME\"", "echo 'open", "eval ls", "sudo ls", "ls # x", "diff <(a) b", "env ls", "ls \\\n rm",
-            "{ ls; }", "echo ${x}", "! ls",
+            "",
+            "  ",
+            "echo $(rm -rf x)",
+            "echo `id`",
+            "ls > out",
+            "cat < in",
+            "(ls)",
+            "FOO=1 ls",
+            "if true; then ls; fi",
+            "echo \"$HOME\"",
+            "echo 'open",
+            "eval ls",
+            "sudo ls",
+            "ls # x",
+            "diff <(a) b",
+            "env ls",
+            "ls \\\n rm",
+            "{ ls; }",
+            "echo ${x}",
+            "! ls",
         ] {
             assert_eq!(commands(line), Commands::Unclear, "{line}");
         }

@@ -16,7 +16,11 @@ pub(crate) enum Document {
     Session(String),
     Agent(String),
     /// One entry's text, whole.
-    Entry { of_agent: bool, owner: String, entry: String },
+    Entry {
+        of_agent: bool,
+        owner: String,
+        entry: String,
+    },
 }
 
 impl Document {
@@ -46,7 +50,8 @@ pub(crate) fn fleet(agents: &[AgentSummary], now: Timestamp) -> String {
         return text;
     }
     for agent in agents {
-        let _ = writeln!(text, "{}- {}", "  ".repeat(agent.depth.saturating_sub(1) as usize), row(agent, now));
+        let _ =
+            writeln!(text, "{}- {}", "  ".repeat(agent.depth.saturating_sub(1) as usize), row(agent, now));
     }
     text
 }
@@ -98,7 +103,12 @@ fn entries_text(entries: &[Entry]) -> String {
     for entry in entries {
         match entry {
             Entry::Prompt { text: body, author, .. } => {
-                let _ = writeln!(text, "## {}\n\n{}\n", author_word(*author), body.as_deref().unwrap_or("(a long text)"));
+                let _ = writeln!(
+                    text,
+                    "## {}\n\n{}\n",
+                    author_word(*author),
+                    body.as_deref().unwrap_or("(a long text)")
+                );
             }
             Entry::Steer { text: body, author, .. } => {
                 let _ = writeln!(text, "## {} (while it ran)\n\n{body}\n", author_word(*author));
@@ -151,8 +161,9 @@ pub(crate) fn conversation(entries: &[Arc<session::Entry>]) -> String {
     let mut text = String::new();
     for entry in &shown {
         let _ = match entry {
-            Entry::Prompt { text: Some(body), .. } => writeln!(text, "User: {body}\n"),
-            Entry::Steer { text: body, .. } => writeln!(text, "User: {body}\n"),
+            Entry::Prompt { text: Some(body), .. } | Entry::Steer { text: body, .. } => {
+                writeln!(text, "User: {body}\n")
+            }
             Entry::Assistant { text: Some(body), .. } => writeln!(text, "Assistant: {body}\n"),
             Entry::Tool { name, text: body, .. } => {
                 writeln!(text, "Tool {name}: {}\n", one_line(body.as_deref().unwrap_or_default(), 200))
@@ -165,14 +176,17 @@ pub(crate) fn conversation(entries: &[Arc<session::Entry>]) -> String {
 
 /// One sentence on what runs.
 pub(crate) fn sentence(agents: &[AgentSummary]) -> String {
-    let of = |wanted: fn(AgentStatus) -> bool| agents.iter().filter(|agent| wanted(agent.status)).count() as u32;
+    let of =
+        |wanted: fn(AgentStatus) -> bool| agents.iter().filter(|agent| wanted(agent.status)).count() as u32;
     let running = of(|status| matches!(status, AgentStatus::Running | AgentStatus::Stopping));
     let queued = of(|status| status == AgentStatus::Queued);
     let failed = of(|status| matches!(status, AgentStatus::Error | AgentStatus::Aborted));
     let ended = of(AgentStatus::is_final);
     match (running, queued, ended) {
         (0, 0, 0) => "No agents have been started.".to_owned(),
-        (0, 0, _) => format!("No agents are running; {} ended, {failed} of them with an error.", count_agents(ended)),
+        (0, 0, _) => {
+            format!("No agents are running; {} ended, {failed} of them with an error.", count_agents(ended))
+        }
         _ => format!("{} running, {queued} queued, {ended} ended.", count_agents(running)),
     }
 }
@@ -191,7 +205,9 @@ mod tests {
         assert_eq!(Document::parse("adjutant://agent/a-1"), Some(Document::Agent("a-1".into())));
         let entry = Document::Entry { of_agent: false, owner: "s".into(), entry: "e".into() };
         assert_eq!(Document::parse("adjutant://session/s/entry/e"), Some(entry));
-        for uri in ["", "file:///x", "adjutant://", "adjutant://agent/", "adjutant://agent/a/b", "adjutant:fleet"] {
+        for uri in
+            ["", "file:///x", "adjutant://", "adjutant://agent/", "adjutant://agent/a/b", "adjutant:fleet"]
+        {
             assert_eq!(Document::parse(uri), None, "{uri}");
         }
     }

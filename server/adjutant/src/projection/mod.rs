@@ -11,7 +11,7 @@ use roster::{AgentRecord, Completion, Progress, Roster, TouchedPath};
 use session::{RunOutcome, RunProgress};
 use vocab::AgentStatus;
 
-use crate::delegation::text::{clip, count, one_line, seconds, tokens};
+use crate::delegation::text::{clip, count, one_line, tokens};
 
 /// Characters of a description and of an activity.
 const LINE: usize = 120;
@@ -116,7 +116,9 @@ pub(crate) fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(*byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(*byte));
+            }
             other => {
                 let _ = write!(uri, "%{other:02X}");
             }
@@ -221,11 +223,4 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         descendants: settings.limits.descendants,
         identical_calls: settings.limits.identical_calls,
     }
-}
-
-/// How long an agent's latest run has taken, in words.
-pub(crate) fn elapsed(record: &AgentRecord, now: vocab::Timestamp) -> String {
-    let Some(started) = record.started_at() else { return "not started".to_owned() };
-    let end = record.completion().map_or(now, |completion| completion.completed_at);
-    seconds(end.ms_since(started))
 }

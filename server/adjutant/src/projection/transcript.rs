@@ -8,7 +8,7 @@ use protocol::{
     ToolOutcome, TranscriptPage,
 };
 use session::{
-    EntryBody, Page, PromptOrigin, SteerAuthor, SteerEvent, ToolCallTitle, ToolOutput, ToolResultEntry,
+    Delta, EntryBody, Page, PromptOrigin, SteerAuthor, SteerEvent, ToolCallTitle, ToolOutput, ToolResultEntry,
 };
 use vocab::{AgentId, EntryId, RunId, ToolKind, Usage};
 
@@ -28,7 +28,13 @@ pub(crate) fn page(page: &Page, owner: &str) -> TranscriptPage {
             let (text, thinking) = texts(&partial.message.content);
             let (text_offset, text) = tail(&text);
             let (thinking_offset, thinking) = tail(&thinking);
-            PartialMessage { entry_id: partial.entry_id.clone(), text, text_offset, thinking, thinking_offset }
+            PartialMessage {
+                entry_id: partial.entry_id.clone(),
+                text,
+                text_offset,
+                thinking,
+                thinking_offset,
+            }
         }),
         as_of_seq: page.as_of_seq,
         has_more: page.has_more,
@@ -101,9 +107,14 @@ pub(crate) fn entry(stored: &session::Entry, owner: &str) -> Option<Entry> {
         EntryBody::Notice { text } => {
             Entry::Notice { entry_id, seq, at, run, level: NoticeLevel::Info, text: text.to_string() }
         }
-        EntryBody::ModelChange { model, .. } => {
-            Entry::Notice { entry_id, seq, at, run, level: NoticeLevel::Info, text: format!("The model is now {model}.") }
-        }
+        EntryBody::ModelChange { model, .. } => Entry::Notice {
+            entry_id,
+            seq,
+            at,
+            run,
+            level: NoticeLevel::Info,
+            text: format!("The model is now {model}."),
+        },
         EntryBody::RunEnd(end) => Entry::Run {
             entry_id,
             seq,
@@ -170,87 +181,53 @@ impl Events {
     pub(crate) fn project(&mut self, event: session::SessionEvent) -> SessionEvent {
         use session::SessionEvent as From;
         match event {
-            From::RunStart { entry } => {
-                let prompt_id = match &entry.body {
-                    EntryBody::RunStart { prompt_id } => prompt_id.clone(),
-                    _ => None,
-                };
-                let run_id = prompt_id.as_ref().map(|prompt| RunId::new(format!("run-{prompt}")));
-                SessionEvent::RunStart { run: entry.run, run_id, prompt_id, author: Author::User }
-            }
-            From::RunEnd { entry } => match &entry.body {
-                EntryBody::RunEnd(end) => SessionEvent::RunEnd {
-                    run: entry.run,
-                    run_id: None,
-                    stop_reason: end.stop,
-                    error: end.error.as_deref().map(str::to_owned),
-                    usage: end.usage,
-                },
-                _ => self.nothing_new(),
-            },
+            From::RunStart { entry } => run_start(&entry),
+            From::RunEnd { entry } => run_end(&entry).unwrap_or_else(|| self.nothing_new()),
             From::TurnStart { turn } => SessionEvent::TurnStart { turn },
             From::TurnEnd { turn } => SessionEvent::TurnEnd { turn, usage: self.usage },
             From::MessageStart { entry_id } => SessionEvent::MessageStart { entry_id, role: Role::Assistant },
-            From::TextDelta(delta) => SessionEvent::TextDelta {
-                entry_id: delta.entry_id,
-                offset: delta.offset as u64,
-                text: delta.text,
-            },
-            From::ThinkingDelta(delta) => SessionEvent::ThinkingDelta {
-                entry_id: delta.entry_id,
-                offset: delta.offset as u64,
-                text: delta.text,
-            },
-            From::ToolCallDelta { tool_call_id, name, delta } => SessionEvent::ToolCallDelta {
-                entry_id: delta.entry_id,
-                tool_call_id,
-                name: name.to_string(),
-                offset: delta.offset as u64,
-                text: delta.text,
-            },
+            From::TextDelta(Delta { entry_id, offset, text }) => {
+                SessionEvent::TextDelta { entry_id, offset: offset as u64, text }
+            }
+            From::ThinkingDelta(Delta { entry_id, offset, text }) => {
+                SessionEvent::ThinkingDelta { entry_id, offset: offset as u64, text }
+            }
+            From::ToolCallDelta { tool_call_id, name, delta: Delta { entry_id, offset, text } } => {
+                let (name, offset) = (name.to_string(), offset as u64);
+                SessionEvent::ToolCallDelta { entry_id, tool_call_id, name, offset, text }
+            }
             From::MessageEnd { entry } => self.message_end(&entry),
-            From::ToolStart { tool_call_id, name, kind, title } => tool_start(tool_call_id, &name, kind, &title),
+            From::ToolStart { tool_call_id, name, kind, title } => {
+                tool_start(tool_call_id, &name, kind, &title)
+            }
             From::ToolUpdate { tool_call_id, partial, .. } => {
                 let text = blocks_text(&partial.content);
                 SessionEvent::ToolUpdate { tool_call_id, card: None, text: Some(tail(&text).1) }
             }
-            From::ToolEnd { tool_call_id, outcome, output, .. } => self.tool_end(tool_call_id, outcome, &output),
-            From::CustomMessage { entry } => match &entry.body {
-                EntryBody::CustomMessage { message } if message.display => SessionEvent::CustomMessage {
-                    entry_id: entry.id.clone(),
-                    custom_type: message.custom_type.clone(),
-                    card: custom_card(message),
-                },
-                _ => self.nothing_new(),
-            },
-            From::EntryAppended { entry } => match &entry.body {
-                EntryBody::Notice { text } => SessionEvent::CustomMessage {
-                    entry_id: entry.id.clone(),
-                    custom_type: "notice".to_owned(),
-                    card: Card { icon: "info".to_owned(), title: text.to_string(), ..Card::default() },
-                },
-                _ => self.nothing_new(),
-            },
+            From::ToolEnd { tool_call_id, outcome, output, .. } => tool_end(tool_call_id, outcome, &output),
+            From::CustomMessage { entry } | From::EntryAppended { entry } => {
+                shown_message(&entry).unwrap_or_else(|| self.nothing_new())
+            }
             From::ToolResult { .. } => self.nothing_new(),
             From::PromptQueued { prompt_id } => SessionEvent::PromptQueued { prompt_id },
             From::PromptStarted { prompt_id } => SessionEvent::PromptStarted { prompt_id },
             From::PromptWithdrawn { prompt_id } => SessionEvent::PromptWithdrawn { prompt_id },
-            From::SteerQueued(steer) => steer_event(steer, |steer_id, text, author| SessionEvent::SteerQueued {
+            From::SteerQueued(SteerEvent { steer_id, text, author }) => {
+                SessionEvent::SteerQueued { steer_id, text: text.to_string(), author: steer_author(author) }
+            }
+            From::SteerDelivered(SteerEvent { steer_id, text, author }) => SessionEvent::SteerDelivered {
                 steer_id,
-                text,
-                author,
-            }),
-            From::SteerDelivered(steer) => steer_event(steer, |steer_id, text, author| {
-                SessionEvent::SteerDelivered { steer_id, text, author }
-            }),
-            From::SteerWithdrawn(steer) => steer_event(steer, |steer_id, text, author| {
-                SessionEvent::SteerWithdrawn { steer_id, text, author }
-            }),
-            From::SteerExpired(steer) => steer_event(steer, |steer_id, text, author| SessionEvent::SteerExpired {
+                text: text.to_string(),
+                author: steer_author(author),
+            },
+            From::SteerWithdrawn(SteerEvent { steer_id, text, author }) => SessionEvent::SteerWithdrawn {
                 steer_id,
-                text,
-                author,
-            }),
+                text: text.to_string(),
+                author: steer_author(author),
+            },
+            From::SteerExpired(SteerEvent { steer_id, text, author }) => {
+                SessionEvent::SteerExpired { steer_id, text: text.to_string(), author: steer_author(author) }
+            }
             From::Retry(retry) => SessionEvent::Retry {
                 attempt: retry.attempt,
                 max_attempts: retry.max_attempts,
@@ -258,11 +235,10 @@ impl Events {
                 error: retry.error.to_string(),
             },
             From::CompactionStart => SessionEvent::CompactionStart {},
-            From::CompactionEnd { error } => SessionEvent::CompactionEnd {
-                tokens_before: None,
-                tokens_after: None,
-                error: error.as_deref().map(str::to_owned),
-            },
+            From::CompactionEnd { error } => {
+                let error = error.as_deref().map(str::to_owned);
+                SessionEvent::CompactionEnd { tokens_before: None, tokens_after: None, error }
+            }
             From::ModelChanged { model, thinking, .. } => {
                 SessionEvent::ModelChanged { model: model.to_string(), thinking: Some(thinking) }
             }
@@ -305,23 +281,57 @@ impl Events {
             author,
         }
     }
+}
 
-    fn tool_end(
-        &self,
-        tool_call_id: vocab::ToolCallId,
-        outcome: session::ToolOutcome,
-        output: &ToolOutput,
-    ) -> SessionEvent {
-        let text = blocks_text(&output.content);
-        // The entry does not exist yet, so a long text is cut here; the page that is read later has the reference.
-        let text = if text.len() > INLINE_BYTES { tail(&text).1 } else { text };
-        SessionEvent::ToolEnd {
-            tool_call_id,
-            outcome: tool_outcome(outcome),
-            card: None,
-            text: Some(text),
-            text_ref: None,
+fn run_start(entry: &session::Entry) -> SessionEvent {
+    let prompt_id = match &entry.body {
+        EntryBody::RunStart { prompt_id } => prompt_id.clone(),
+        _ => None,
+    };
+    let run_id = prompt_id.as_ref().map(|prompt| RunId::new(format!("run-{prompt}")));
+    SessionEvent::RunStart { run: entry.run, run_id, prompt_id, author: Author::User }
+}
+
+fn run_end(entry: &session::Entry) -> Option<SessionEvent> {
+    let EntryBody::RunEnd(end) = &entry.body else { return None };
+    Some(SessionEvent::RunEnd {
+        run: entry.run,
+        run_id: None,
+        stop_reason: end.stop,
+        error: end.error.as_deref().map(str::to_owned),
+        usage: end.usage,
+    })
+}
+
+/// A message or a notice that people see; nothing for what is only kept.
+fn shown_message(entry: &session::Entry) -> Option<SessionEvent> {
+    let (custom_type, card) = match &entry.body {
+        EntryBody::CustomMessage { message } if message.display => {
+            (message.custom_type.clone(), custom_card(message))
         }
+        EntryBody::Notice { text } => {
+            let card = Card { icon: "info".to_owned(), title: text.to_string(), ..Card::default() };
+            ("notice".to_owned(), card)
+        }
+        _ => return None,
+    };
+    Some(SessionEvent::CustomMessage { entry_id: entry.id.clone(), custom_type, card })
+}
+
+fn tool_end(
+    tool_call_id: vocab::ToolCallId,
+    outcome: session::ToolOutcome,
+    output: &ToolOutput,
+) -> SessionEvent {
+    let text = blocks_text(&output.content);
+    // The entry does not exist yet, so a long text is cut here; the page that is read later has the reference.
+    let text = if text.len() > INLINE_BYTES { tail(&text).1 } else { text };
+    SessionEvent::ToolEnd {
+        tool_call_id,
+        outcome: tool_outcome(outcome),
+        card: None,
+        text: Some(text),
+        text_ref: None,
     }
 }
 
@@ -339,13 +349,6 @@ fn tool_start(
         locations: locations(&title.locations),
         agent_id: None,
     }
-}
-
-fn steer_event(
-    steer: SteerEvent,
-    make: impl FnOnce(vocab::SteerId, String, Author) -> SessionEvent,
-) -> SessionEvent {
-    make(steer.steer_id, steer.text.to_string(), steer_author(steer.author))
 }
 
 fn prompt_author(origin: PromptOrigin) -> Author {
@@ -388,7 +391,8 @@ fn agent_of(details: &serde_json::Value) -> Option<AgentId> {
 
 /// What people see of a custom message: its details' card where its maker gave one, else its type and first lines.
 fn custom_card(message: &session::CustomMessage) -> Card {
-    if let Some(card) = message.details.get("card").and_then(|card| serde_json::from_value(card.clone()).ok()) {
+    if let Some(card) = message.details.get("card").and_then(|card| serde_json::from_value(card.clone()).ok())
+    {
         return card;
     }
     let lines = blocks_text(&message.content).lines().take(12).map(str::to_owned).collect();
@@ -409,9 +413,9 @@ fn by_reference(text: String, entry_id: &EntryId, owner: &str) -> (Option<String
 /// The text of an entry, whole.
 pub(crate) fn entry_text(stored: &session::Entry) -> String {
     match &stored.body {
-        EntryBody::Prompt { message, .. } | EntryBody::Steer { message, .. } | EntryBody::Assistant { message, .. } => {
-            content_text(message)
-        }
+        EntryBody::Prompt { message, .. }
+        | EntryBody::Steer { message, .. }
+        | EntryBody::Assistant { message, .. } => content_text(message),
         EntryBody::ToolResult(result) => content_text(&result.message),
         EntryBody::CustomMessage { message } => blocks_text(&message.content),
         EntryBody::Notice { text } => text.to_string(),
