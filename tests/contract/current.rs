@@ -6,25 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use protocol::{Document, schema_document};
-
 use crate::emit::{lua, typescript};
 use crate::root;
-
-/// Every document of `schemas/`. A crate that has types to publish adds its documents here: each is a file name and a
-/// schema, and [`schema_document`] makes one from a Rust type.
-fn documents() -> Vec<Document> {
-    let mut documents = protocol::documents();
-    documents.push(schema_document::<project::settings::Settings>("settings.schema.json"));
-    documents.push(schema_document::<project::agent_types::AgentFile>("agent-file.schema.json"));
-    documents
-}
 
 /// Every generated file, by its path in the repository.
 fn generated() -> Vec<(PathBuf, String)> {
     let schema = protocol::protocol_schema();
     let index = protocol::method_index();
-    let mut files: Vec<(PathBuf, String)> = documents()
+    let mut files: Vec<(PathBuf, String)> = adjutant_server::cli::schema::schema_documents()
         .iter()
         .map(|document| (Path::new("schemas").join(&document.file), document.text()))
         .collect();
@@ -66,7 +55,10 @@ fn generated_files_are_current() {
 
 #[test]
 fn every_schema_is_one() {
-    for document in documents().iter().filter(|document| document.file.ends_with(".schema.json")) {
+    for document in adjutant_server::cli::schema::schema_documents()
+        .iter()
+        .filter(|document| document.file.ends_with(".schema.json"))
+    {
         if let Err(error) = jsonschema::validator_for(&document.content) {
             panic!("{}: {error}", document.file);
         }

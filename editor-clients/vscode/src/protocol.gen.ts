@@ -656,6 +656,9 @@ export interface Location {
   range?: Range;
 }
 
+/** Arguments of [`command::NewSession`]. */
+export type NewSessionArgs = Record<string, never>;
+
 /** A message that is not whole yet. */
 export interface PartialMessage {
   entryId: string;
@@ -725,6 +728,12 @@ export interface ResumeArgs {
   agentId?: string;
   handle?: string;
   prompt?: string;
+  sessionId?: string;
+}
+
+/** Arguments of [`command::ResumeSession`]. */
+export interface ResumeSessionArgs {
+  /** Absent: the newest of the folder that nobody has open. */
   sessionId?: string;
 }
 
@@ -1272,6 +1281,10 @@ export const Commands = {
   resume: "adjutant.server.resume",
   /** Ends the session's active run. */
   abort: "adjutant.server.abort",
+  /** Starts a new session in the folder. */
+  newSession: "adjutant.server.newSession",
+  /** Opens a session from disk, the latest where none is named. */
+  resumeSession: "adjutant.server.resumeSession",
   /** Opens the session's document. */
   showSession: "adjutant.server.showSession",
   /** Opens an agent's document. */

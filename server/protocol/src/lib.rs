@@ -25,9 +25,9 @@ pub use agent::{
     StoppedAgent,
 };
 pub use commands::{
-    AbortArgs, COMMANDS, Command, CommandRow, DelegateArgs, DelegateSelectionArgs, NewSessionArgs, PromptArgs,
-    ResumeArgs, ResumeSessionArgs, ShowAgentArgs, ShowFleetArgs, ShowSessionArgs, SteerArgs, StopAllArgs, StopArgs,
-    SummaryArgs, command,
+    AbortArgs, COMMANDS, Command, CommandRow, DelegateArgs, DelegateSelectionArgs, NewSessionArgs,
+    PromptArgs, ResumeArgs, ResumeSessionArgs, ShowAgentArgs, ShowFleetArgs, ShowSessionArgs, SteerArgs,
+    StopAllArgs, StopArgs, SummaryArgs, command,
 };
 pub use common::{
     Attachment, Author, Delivered, DocumentParams, DocumentResult, Empty, Position, ProgressToken, Range,

@@ -459,6 +459,9 @@ M.PROTOCOL_VERSION = 1
 ---@field uri string
 ---@field range? adjutant.Range
 
+--- Arguments of [`command::NewSession`].
+---@class adjutant.NewSessionArgs
+
 --- A message that is not whole yet.
 ---@class adjutant.PartialMessage
 ---@field entryId string
@@ -514,6 +517,10 @@ M.PROTOCOL_VERSION = 1
 ---@field handle? string
 ---@field prompt? string
 ---@field sessionId? string
+
+--- Arguments of [`command::ResumeSession`].
+---@class adjutant.ResumeSessionArgs
+---@field sessionId? string Absent: the newest of the folder that nobody has open.
 
 --- The agent that a prompt went to.
 ---@class adjutant.RoutedPrompt
@@ -953,6 +960,10 @@ M.commands = {
   resume = "adjutant.server.resume",
   --- Ends the session's active run.
   abort = "adjutant.server.abort",
+  --- Starts a new session in the folder.
+  new_session = "adjutant.server.newSession",
+  --- Opens a session from disk, the latest where none is named.
+  resume_session = "adjutant.server.resumeSession",
   --- Opens the session's document.
   show_session = "adjutant.server.showSession",
   --- Opens an agent's document.
