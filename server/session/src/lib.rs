@@ -7,6 +7,7 @@
 mod activity;
 mod arguments;
 mod batch;
+mod builtin;
 mod call;
 mod child_context;
 mod config;
@@ -33,8 +34,10 @@ mod toolbox;
 mod turn;
 mod updates;
 
+pub mod environment;
 pub mod storage;
 
+pub use builtin::builtin_tools;
 pub use child_context::{in_child_context, in_child_context_sync, inside_child_context};
 pub use config::{Clock, RunLimits, SessionConfig, SessionError, SessionKind, Storage};
 pub use entry::{Entry, EntryBody, FORMAT_VERSION, Header, RunEndEntry, ToolOutcome, ToolResultEntry};
@@ -61,3 +64,6 @@ pub use tool::{
     UpdateSink,
 };
 pub use toolbox::{ToolPolicy, Toolbox};
+
+#[cfg(test)]
+mod tests;

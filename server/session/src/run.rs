@@ -130,6 +130,8 @@ impl Session {
         let prompt_id = prompt.and_then(|prompt| prompt.prompt_id.clone());
         self.run = prompt.and_then(|prompt| prompt.run).unwrap_or(self.run + 1);
         self.active = Some(Active { cancel: cancel.clone(), prompt_id: prompt_id.clone() });
+        // What was sent while nobody served the inbox belongs to this run.
+        self.drain_inbox();
         let (number, at) = (self.run, self.recorder.now());
         self.progress.update(|progress| {
             *progress = RunProgress {

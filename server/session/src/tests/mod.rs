@@ -1,0 +1,14 @@
+//! Sessions against a scripted model, in paused time.
+
+mod aborting;
+mod delivery;
+mod driving;
+mod extensions;
+mod files;
+mod limiting;
+mod model_double;
+mod retrying;
+mod steering;
+mod support;
+mod tools;
+mod watching;
