@@ -165,7 +165,10 @@ impl Session {
             Command::Info(answer) => {
                 let _ = answer.send(self.info());
             }
-            Command::Close => self.closing = true,
+            Command::Close => {
+                self.closing = true;
+                self.stop_asking();
+            }
         }
     }
 
@@ -176,6 +179,13 @@ impl Session {
             self.recorder.emit(SessionEvent::PromptQueued { prompt_id });
         }
         self.prompts.push_back(queued);
+        self.stop_asking();
+    }
+
+    fn stop_asking(&self) {
+        if let Some(asking) = &self.asking {
+            asking.cancel();
+        }
     }
 
     fn withdraw_prompt(&mut self, prompt_id: &PromptId) -> Withdrawal {

@@ -29,6 +29,8 @@ use crate::storage::{StorageError, load_session};
 use crate::tool::ToolDefinition;
 use crate::toolbox::{ToolPolicy, Toolbox};
 
+/// What an extension gets at the start of a session.
+const START_LIMIT: Duration = Duration::from_secs(10);
 /// What extensions get at the end of a session, all together.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -60,6 +62,8 @@ pub struct Session {
     /// Somebody said that a `before_turn` hook has something, since the hooks were last asked.
     pub(crate) woken: bool,
     pub(crate) closing: bool,
+    /// Ends the question of an idle session to its hooks: a prompt does not wait for them.
+    pub(crate) asking: Option<CancellationToken>,
     /// Why the session starts, until its extensions were told.
     start: Option<StartReason>,
     pub(crate) recorder: Recorder,
@@ -152,6 +156,7 @@ impl Session {
             next_turn: Vec::new(),
             woken: false,
             closing: false,
+            asking: None,
             start: Some(start),
             recorder: Recorder::new(config.clock, config.storage, config.observer),
             history: History::new(),
@@ -197,11 +202,16 @@ impl Session {
                 return Some(NextRun(Cause::Messages(messages.map(Into::into).collect())));
             }
             if self.woken {
-                let never = CancellationToken::new();
-                let deliveries =
-                    self.ask_before_turn(&never, 0, BoundaryKind::Wake).await.unwrap_or_default();
-                if !deliveries.is_empty() {
-                    return Some(NextRun(Cause::Messages(deliveries)));
+                let interrupt = CancellationToken::new();
+                self.asking = Some(interrupt.clone());
+                let deliveries = self.ask_before_turn(&interrupt, 0, BoundaryKind::Wake).await;
+                self.asking = None;
+                match deliveries {
+                    Some(deliveries) if !deliveries.is_empty() => {
+                        return Some(NextRun(Cause::Messages(deliveries)));
+                    }
+                    Some(_) => {}
+                    None => self.woken = true,
                 }
                 continue;
             }
@@ -299,7 +309,10 @@ impl Session {
         let hooks = Arc::clone(&self.hooks);
         for hook in &hooks.session_start {
             let never = CancellationToken::new();
-            self.ask(&never, || hook(reason)).await;
+            let told = tokio::time::timeout(START_LIMIT, self.ask(&never, || hook(reason))).await;
+            if told.is_err() {
+                tracing::warn!(session = %self.id, "an extension was not done in time at the start of its session");
+            }
         }
     }
 

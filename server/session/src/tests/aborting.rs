@@ -6,7 +6,7 @@ use model::ModelError;
 use tokio_util::sync::CancellationToken;
 use vocab::{RunStop, WaitingOn};
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, entries, results, settle, steer};
 use crate::{
     AbortReport, EntryBody, ExtensionApi, Prompt, PromptAnswer, Session, SessionConfig, ToolCallDecision,

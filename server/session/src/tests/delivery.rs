@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use vocab::EntryId;
 
-use super::model_double::{Scripted, Step, call, gate, text};
+use super::script::{Scripted, Step, call, gate, text};
 use super::support::{Running, config, drive, entries, kinds, settle};
 use crate::{
     BoundaryKind, CustomMessage, DeliverAs, Delivery, EntryBody, ExtensionApi, Prompt, PromptAnswer, Session,
@@ -124,6 +124,33 @@ async fn a_wake_starts_a_run_only_if_there_is_news() {
     assert_eq!(mailbox.acknowledged(), ["a", "b"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_prompt_does_not_wait_for_a_hook_of_an_idle_session() {
+    let model = Scripted::new(vec![vec![text("one")]]);
+    let mut config = config(&model);
+    config.extensions.push(Arc::new(|api: &mut ExtensionApi| {
+        api.on_before_turn(|boundary| {
+            Box::pin(async move {
+                if boundary.at == BoundaryKind::Wake {
+                    std::future::pending::<()>().await;
+                }
+                Vec::new()
+            })
+        });
+    }));
+    let (session, handle) = Session::new(config).unwrap();
+    let driver = drive(session);
+    handle.wake();
+    settle().await;
+    assert!(handle.page(crate::PageRequest::default()).await.is_some(), "the inbox is served meanwhile");
+    let Some(PromptAnswer::Ended(outcome)) = handle.prompt(Prompt::new("go")).await else { panic!() };
+    assert_eq!(outcome.text, "one");
+    handle.wake();
+    settle().await;
+    handle.close();
+    driver.await.unwrap();
+}
+
 /// News and wakes at random moments: everything is delivered once, without anybody prompting.
 #[tokio::test(start_paused = true)]
 async fn no_wake_is_lost_whenever_it_comes() {
@@ -163,7 +190,7 @@ async fn no_wake_is_lost_whenever_it_comes() {
 async fn a_message_waits_for_its_moment() {
     let gate = gate();
     let model = Scripted::new(vec![
-        vec![Step::Gate(Arc::clone(&gate)), call("c1", "same", "")],
+        vec![Step::Gate(gate.clone()), call("c1", "same", "")],
         vec![text("one")],
         vec![text("two")],
         vec![text("three")],
@@ -171,7 +198,7 @@ async fn a_message_waits_for_its_moment() {
     let (session, handle) = Session::new(config(&model)).unwrap();
     let driver = drive(session);
     let send = |text: &str, deliver_as, trigger| {
-        handle.send_message(CustomMessage::text("x", text), deliver_as, trigger)
+        handle.send_message(CustomMessage::text("x", text), deliver_as, trigger);
     };
     send("idle, no trigger", DeliverAs::FollowUp, false);
     let first = handle.prompt(Prompt::new("go"));
@@ -180,7 +207,7 @@ async fn a_message_waits_for_its_moment() {
     send("follow-up", DeliverAs::FollowUp, true);
     send("steer", DeliverAs::Steer, true);
     send("passive", DeliverAs::Steer, false);
-    gate.add_permits(1);
+    gate.open();
     first.await;
     assert_eq!(
         model.last().said(),

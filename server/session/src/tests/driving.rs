@@ -1,14 +1,13 @@
 //! Runs from a prompt to their end, queued prompts, and what a run comes to.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use model::FinishReason;
 use tokio_util::sync::CancellationToken;
 use vocab::{EndReason, RunStop, Usage};
 
-use super::model_double::{Scripted, Step, call, gate, text};
-use super::support::{config, drive, entries, kinds, run, run_with, settle, told};
+use super::script::{Scripted, Step, call, gate, text};
+use super::support::{config, drive, entries, kinds, run, settle, told};
 use crate::{Prompt, PromptAnswer, Session, SessionEvent, Withdrawal};
 
 fn named(id: &str, text: &str) -> Prompt {
@@ -93,7 +92,7 @@ async fn ends_are_what_they_are() {
 #[tokio::test(start_paused = true)]
 async fn prompts_queue_and_can_be_taken_back() {
     let gate = gate();
-    let model = Scripted::new(vec![vec![Step::Gate(Arc::clone(&gate)), text("one")], vec![text("three")]]);
+    let model = Scripted::new(vec![vec![Step::Gate(gate.clone()), text("one")], vec![text("three")]]);
     let mut config = config(&model);
     let told = told(&mut config);
     let (session, handle) = Session::new(config).unwrap();
@@ -106,7 +105,7 @@ async fn prompts_queue_and_can_be_taken_back() {
     assert_eq!(handle.withdraw_prompt("p9".into()).await, Some(Withdrawal::Unknown));
     assert_eq!(second.await, Some(PromptAnswer::Withdrawn));
     assert_eq!(handle.info().await.unwrap().queued_prompts, 1);
-    gate.add_permits(1);
+    gate.open();
     let Some(PromptAnswer::Ended(outcome)) = first.await else { panic!("not answered") };
     assert_eq!(outcome.text, "one");
     let Some(PromptAnswer::Ended(outcome)) = third.await else { panic!("not answered") };
@@ -149,14 +148,14 @@ async fn taking_back_a_running_prompt_aborts_its_run_alone() {
 #[tokio::test(start_paused = true)]
 async fn closing_answers_what_is_queued() {
     let gate = gate();
-    let model = Scripted::new(vec![vec![Step::Gate(Arc::clone(&gate))]]);
+    let model = Scripted::new(vec![vec![Step::Gate(gate.clone())]]);
     let (session, handle) = Session::new(config(&model)).unwrap();
     let driver = drive(session);
     let first = handle.prompt(Prompt::new("first"));
     let second = handle.prompt(Prompt::new("second"));
     settle().await;
     handle.close();
-    gate.add_permits(1);
+    gate.open();
     assert!(matches!(first.await, Some(PromptAnswer::Ended(_))));
     assert_eq!(second.await, Some(PromptAnswer::Withdrawn));
     driver.await.unwrap();
@@ -204,5 +203,4 @@ async fn a_relative_folder_is_refused() {
     assert!(Session::new(config).expect_err("relative").to_string().contains("absolute"));
     let error = Session::reopen(super::support::config(&model)).expect_err("no file");
     assert!(error.to_string().contains("without a file"));
-    let _ = run_with;
 }

@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use vocab::WaitingOn;
 
-use super::model_double::{Scripted, call, text};
-use super::support::{Plain, Running, config, results, run_with, tool};
+use super::script::{Scripted, call, text};
+use super::support::{Running, config, results, run_with, tool};
 use crate::{
     BeforeStartAnswer, Card, CustomMessage, ExtensionApi, Prompt, Session, SessionConfig, SessionKind,
     ShutdownReason, StartReason, SwitchDecision, SwitchEvent, ToolCallDecision, ToolOutcome, ToolOutput,
@@ -150,7 +150,6 @@ async fn tools_of_extensions_come_after_the_given_ones() {
     assert_eq!(model.last().said()[2], "r:c1:from the extension");
     assert_eq!(session.tools().get("extra").unwrap().description, "first");
     assert_eq!(model.last().tools.iter().filter(|name| *name == "same").count(), 1);
-    let _ = Plain;
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +175,7 @@ async fn a_session_tells_its_start_and_its_end() {
         });
         api.on_session_shutdown(move |reason| {
             end.lock().unwrap().push(format!("{reason:?}"));
-            Box::pin(tokio::time::sleep(Duration::from_secs(60)))
+            Box::pin(tokio::time::sleep(Duration::from_mins(1)))
         });
     });
     let (mut session, _) = run_with(config, "go").await;

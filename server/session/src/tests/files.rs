@@ -9,7 +9,7 @@ use tempfile::{TempDir, tempdir};
 use tokio_util::sync::CancellationToken;
 use vocab::{RunStop, Usage};
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, entries, kinds, results, run_with};
 use crate::storage::{Writer, load_session};
 use crate::{

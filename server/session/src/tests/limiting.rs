@@ -2,7 +2,7 @@
 
 use vocab::{EndReason, RunStop, Usage};
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, run_with};
 use crate::RunLimits;
 use crate::limits::WRAP_UP;

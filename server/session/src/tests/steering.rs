@@ -6,7 +6,7 @@ use model::ModelError;
 use tokio_util::sync::CancellationToken;
 use vocab::RunStop;
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, drive, kinds, settle, steer, told};
 use crate::{Prompt, Session, SessionEvent, SteerReceipt};
 

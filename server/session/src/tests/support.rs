@@ -1,6 +1,5 @@
 //! What the tests of sessions share.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use vocab::{Timestamp, ToolKind};
 
-use super::model_double::Scripted;
+use super::script::Scripted;
 use crate::{
     Clock, Entry, EntryBody, Location, NextRun, PageRequest, Prompt, RunOutcome, Session, SessionConfig,
     SessionEvent, SessionHandle, SteerAuthor, SteerRequest, ToolCall, ToolCallTitle, ToolDefinition,
@@ -74,7 +73,7 @@ impl Running {
     }
 
     pub(crate) async fn end(self) -> (Session, RunOutcome) {
-        tokio::time::timeout(Duration::from_secs(3_600), self.task).await.expect("a run that ends").unwrap()
+        tokio::time::timeout(Duration::from_hours(1), self.task).await.expect("a run that ends").unwrap()
     }
 }
 
@@ -153,9 +152,6 @@ pub(crate) fn tool(name: &'static str, parameters: Value, body: Body) -> ToolDef
     }
 }
 
-/// Calls that are running, over all tests of a process; only its changes within one call mean anything.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-
 fn tools() -> Vec<ToolDefinition> {
     let any = || json!({ "type": "object", "properties": {} });
     let path = json!({
@@ -168,7 +164,6 @@ fn tools() -> Vec<ToolDefinition> {
     });
     let sleep: Body = |call| {
         Box::pin(async move {
-            RUNNING.fetch_add(1, Ordering::SeqCst);
             let time = Duration::from_millis(call.arguments["ms"].as_u64().unwrap());
             tokio::select! {
                 () = tokio::time::sleep(time) => Ok(ToolOutput::text(format!("slept {}", time.as_millis()))),
@@ -184,7 +179,7 @@ fn tools() -> Vec<ToolDefinition> {
         tool("lonely_sleep", slow, sleep),
         tool("deaf", any(), |_| {
             Box::pin(async move {
-                tokio::time::sleep(Duration::from_secs(60)).await;
+                tokio::time::sleep(Duration::from_mins(1)).await;
                 Ok(ToolOutput::text("never heard"))
             })
         }),

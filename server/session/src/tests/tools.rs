@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::FinishReason;
 use vocab::{RunStop, WaitingOn};
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, entries, results, run, run_with, told};
 use crate::{EntryBody, SessionEvent, ToolOutcome, ToolPolicy};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use vocab::{ThinkingLevel, ToolCallId};
 
-use super::model_double::{Scripted, Step, call, text};
+use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, entries, run_with, settle, told};
 use crate::{EntryBody, PageRequest, RunLimits, SessionConfig, SessionEvent};
 
@@ -119,11 +119,13 @@ async fn opening_under_way_misses_and_repeats_nothing() {
                         second_text.push_str(&delta.text);
                     }
                 }
-                SessionEvent::MessageEnd { entry } if matches!(entry.body, EntryBody::Assistant { .. }) => break,
+                SessionEvent::MessageEnd { entry } if matches!(entry.body, EntryBody::Assistant { .. }) => {
+                    break;
+                }
                 _ => {}
             }
         }
-        let whole: String = (0..1_000).map(|n| format!("<{n}é>")).collect();
+        let whole = (0..1_000).map(|n| format!("<{n}é>")).collect::<Vec<_>>().concat();
         assert_eq!(text, whole, "opened at {at} ms");
         assert_eq!(second_text, whole);
         drop(session);
