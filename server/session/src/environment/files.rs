@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use tokio_util::sync::CancellationToken;
 
 use super::mutation::Turn;
+use super::paths;
 use super::{
     Change, EntryKind, EnvironmentError, FileContent, FolderEntry, LIST_CAP, Listing, READ_CAP, Written,
 };
@@ -178,10 +179,7 @@ fn replace(path: &Path, bytes: &[u8], read_as: Option<&Metadata>) -> Result<Writ
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<Written> {
     // A link that leads nowhere: the file is made where it leads to.
-    let target = match fs::read_link(path) {
-        Ok(link) => path.parent().unwrap_or(Path::new("/")).join(link),
-        Err(_) => path.to_owned(),
-    };
+    let target = paths::real_path(path);
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }

@@ -71,7 +71,8 @@ pub trait Environment: Send + Sync + Debug {
     /// turns it back. A name that is no clean text becomes a `file:` URI.
     fn display(&self, path: &Path) -> String;
 
-    /// The path with links followed, as far as it exists. Two paths of one file give the same answer.
+    /// The path with links followed, also one that leads to nothing yet: a file made through it is made there. Two paths of
+    /// one file give the same answer.
     fn real_path(&self, path: &Path) -> PathBuf;
 
     /// Reads a regular file of at most [`READ_CAP`] bytes.

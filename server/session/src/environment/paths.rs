@@ -6,6 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::EnvironmentError;
 
+/// Links to nothing that are followed one after another; as many as the system follows.
+const MAX_LINKS: u32 = 40;
+
 /// See [`Environment::resolve`](super::Environment::resolve).
 pub(super) fn resolve(root: &Path, text: &str) -> Result<PathBuf, EnvironmentError> {
     if text.trim().is_empty() {
@@ -46,13 +49,23 @@ pub(super) fn display(root: &Path, path: &Path) -> String {
 
 /// See [`Environment::real_path`](super::Environment::real_path).
 pub(super) fn real_path(path: &Path) -> PathBuf {
+    normalise(&followed(path, MAX_LINKS))
+}
+
+/// Follows links, also those that lead to nothing yet: a file that is made through one is made where it leads to.
+fn followed(path: &Path, links_left: u32) -> PathBuf {
     for ancestor in path.ancestors() {
-        if let Ok(real) = ancestor.canonicalize() {
-            return match path.strip_prefix(ancestor) {
-                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-                _ => real,
-            };
-        }
+        let Ok(real) = ancestor.canonicalize() else { continue };
+        let Ok(rest) = path.strip_prefix(ancestor) else { return real };
+        let mut missing = rest.components();
+        let Some(first) = missing.next() else { return real };
+        let place = real.join(first);
+        return match place.read_link() {
+            Ok(target) if links_left > 0 => {
+                followed(&real.join(target).join(missing.as_path()), links_left - 1)
+            }
+            _ => place.join(missing.as_path()),
+        };
     }
     path.to_owned()
 }

@@ -87,3 +87,24 @@ fn a_real_path_follows_links_as_far_as_there_are_files() {
     assert_eq!(disk.real_path(&disk.root().join("link/new/file")), disk.root().join("real/new/file"));
     assert_eq!(disk.real_path(&disk.root().join("link")), disk.root().join("real"));
 }
+
+#[test]
+fn a_link_to_nothing_counts_as_where_it_leads() {
+    let (_folder, disk) = workspace();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = elsewhere.path().canonicalize().unwrap();
+    let link = |target: &Path, name: &str| {
+        std::os::unix::fs::symlink(target, disk.root().join(name)).unwrap();
+        disk.root().join(name)
+    };
+    let direct = link(&elsewhere.join("new"), "direct");
+    assert_eq!(disk.real_path(&direct), elsewhere.join("new"));
+    assert_eq!(disk.real_path(&direct.join("below")), elsewhere.join("new/below"));
+    let chained = link(Path::new("direct"), "chained");
+    assert_eq!(disk.real_path(&chained), elsewhere.join("new"));
+    let winding = link(Path::new("missing/../../out"), "winding");
+    assert_eq!(disk.real_path(&winding), disk.root().parent().unwrap().join("out"));
+    // A circle ends somewhere; opening it is the system's error.
+    let circle = link(Path::new("circle"), "circle");
+    assert!(disk.real_path(&circle).is_absolute());
+}
