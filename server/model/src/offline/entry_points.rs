@@ -13,8 +13,8 @@ pub(super) const STAGES: [Stage; 4] = [look, read_manifests, search_mains, read_
 
 const MAINS: &str = "{main.rs,main.py,__main__.py,manage.py,app.py,main.go,main.c,main.cc,main.cpp,index.js,index.ts,\
                      main.js,main.ts,server.js,Main.java,Main.kt,Program.cs,main.dart,main.zig}";
-const COMMANDS: &str =
-    r"\b(cargo|npm|npx|pnpm|yarn|pip|pipx|poetry|uv|make|go|docker|mvn|gradle|cmake|just|bundle|mix)\s+[a-z]";
+/// Commands where they stand alone on a line or are quoted; the words that are words of prose too only as whole commands.
+const COMMANDS: &str = r"(^\s*(\$\s*)?|`)(cargo|npm|npx|pnpm|yarn|pip|pipx|poetry|uv|docker|mvn|gradle|cmake|bundle|mix)\s+[a-z]|(\$\s+|`)(make|just|go)\b|^\s*(make|just|go (build|run|test|install))(\s+[\w./-]+)?\s*$";
 
 const MOST_MANIFESTS: usize = 4;
 const MOST_SEARCHES: usize = 3;
@@ -65,8 +65,9 @@ fn chosen_manifests<'c>(facts: &Facts<'c, '_>) -> Vec<&'c str> {
     chosen
 }
 
+/// Whole, as far as the tool shows it: half a manifest in JSON cannot be read.
 fn opened(path: &str) -> PlannedCall {
-    read(path, 1, 200)
+    read(path, 1, 2_000)
 }
 
 fn read_manifests(facts: &Facts<'_, '_>) -> Turn {

@@ -1,7 +1,7 @@
 //! Where most of the code is: folders by files, files by lines and definitions.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Facts;
 use super::layout::{language_of, ranked, source_glob};
@@ -9,12 +9,15 @@ use super::output::{Output, count, extension_of, folder_of, short};
 use super::plan::{PlannedCall, Turn, find, grep, ls, read};
 use super::topic::{Report, Stage, list};
 
-pub(super) const STAGES: [Stage; 5] = [look, search_definitions, measure_first, measure_rest, read_largest];
+pub(super) const STAGES: [Stage; 6] =
+    [look, search_definitions, search_folders, measure_first, measure_rest, read_largest];
 
 /// Files that are measured, in two steps.
 const MEASURED: usize = 12;
 const MEASURED_FIRST: usize = 6;
 const SHOWN: usize = 8;
+/// Folders that are searched on their own where the search of all was cut.
+const SEARCHED: usize = 3;
 /// Files whose beginning is read.
 const OPENED: usize = 3;
 
@@ -56,19 +59,62 @@ fn search_definitions(facts: &Facts<'_, '_>) -> Turn {
     Turn { text: format!("{found}; searching for definitions to see where they gather."), calls }
 }
 
-/// Definitions by file.
-fn defined<'c>(facts: &Facts<'c, '_>) -> BTreeMap<&'c str, usize> {
-    let calls = main_extensions(facts).into_iter().map(definitions);
-    let files = calls.flat_map(|call| facts.matches(&call)).map(|hit| hit.path);
-    ranked(files).into_iter().collect()
+/// The folders with most sources, with the extension of most of them.
+fn main_folders<'c>(facts: &Facts<'c, '_>) -> Vec<(&'c str, &'c str)> {
+    let files = facts.lines(&sources());
+    let folders = ranked(files.iter().map(|file| folder_of(file)));
+    let main = |folder: &'c str| {
+        let inside = files.iter().copied().filter(|file| folder_of(file) == folder);
+        Some((folder, ranked(inside.filter_map(extension_of)).first()?.0))
+    };
+    folders.into_iter().filter_map(|(folder, _)| main(folder)).take(SEARCHED).collect()
 }
 
-/// The files to measure: all where they are few, else those with most definitions.
+/// A search for definitions in one folder.
+fn definitions_in((folder, extension): (&str, &str)) -> PlannedCall {
+    let mut call = definitions(extension);
+    call.arguments["path"] = folder.into();
+    call
+}
+
+/// A search that was cut shows the files that come first by name; the largest folders get one of their own.
+fn search_folders(facts: &Facts<'_, '_>) -> Turn {
+    let cut = |extension: &str| facts.result(&definitions(extension)).is_some_and(|output| output.cut);
+    let folders = main_folders(facts).into_iter().filter(|(_, extension)| cut(extension));
+    Turn {
+        text: "That was too much to show; searching the largest folders.".to_owned(),
+        calls: folders.map(definitions_in).collect(),
+    }
+}
+
+/// What the searches show of a file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    definitions: usize,
+    /// The line of the last one: the file is at least so long.
+    last_line: u64,
+}
+
+fn seen<'c>(facts: &Facts<'c, '_>) -> BTreeMap<&'c str, Seen> {
+    let everywhere = main_extensions(facts).into_iter().map(definitions);
+    let searches = everywhere.chain(main_folders(facts).into_iter().map(definitions_in));
+    let places: BTreeSet<_> =
+        searches.flat_map(|call| facts.matches(&call)).map(|hit| (hit.path, hit.line)).collect();
+    let mut seen: BTreeMap<&str, Seen> = BTreeMap::new();
+    for (path, line) in places {
+        let file = seen.entry(path).or_default();
+        file.definitions += 1;
+        file.last_line = file.last_line.max(line);
+    }
+    seen
+}
+
+/// The files to measure: all where they are few, else those whose last definition stands furthest down.
 fn candidates<'c>(facts: &Facts<'c, '_>) -> Vec<&'c str> {
     let mut files: Vec<&str> =
         facts.lines(&sources()).into_iter().filter(|path| !path.ends_with('/')).collect();
-    let defined = defined(facts);
-    files.sort_by_key(|file| Reverse(defined.get(file).copied().unwrap_or(0)));
+    let seen = seen(facts);
+    files.sort_by_key(|file| Reverse(seen.get(file).map_or(0, |seen| seen.last_line)));
     files.truncate(MEASURED);
     files
 }
@@ -80,7 +126,7 @@ fn measure(file: &str) -> PlannedCall {
 
 fn measure_first(facts: &Facts<'_, '_>) -> Turn {
     let calls = candidates(facts).into_iter().take(MEASURED_FIRST).map(measure).collect();
-    Turn { text: "Measuring the files with most definitions.".to_owned(), calls }
+    Turn { text: "Measuring the files that seem longest.".to_owned(), calls }
 }
 
 fn measure_rest(facts: &Facts<'_, '_>) -> Turn {
@@ -126,9 +172,11 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
         .take(SHOWN)
         .map(|(folder, n)| format!("{folder}/: {least}{}", count(*n, "source file")));
     list(&mut lines, "Folders with most source files", shown);
-    let defined = defined(facts);
-    let known =
-        |file: &str| defined.get(file).map_or_else(String::new, |n| format!(", {}", count(*n, "definition")));
+    let seen = seen(facts);
+    let known = |file: &str| {
+        seen.get(file)
+            .map_or_else(String::new, |seen| format!(", {} seen", count(seen.definitions, "definition")))
+    };
     let shown = measured.iter().take(SHOWN).map(|(file, n)| format!("{file}: {n} lines{}", known(file)));
     list(&mut lines, "Largest files measured", shown);
     let says = measured.iter().filter_map(|(file, _)| {
@@ -144,13 +192,15 @@ pub(super) fn report(facts: &Facts<'_, '_>) -> Report {
 fn method(facts: &Facts<'_, '_>, files: usize, measured: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if measured > 0 && measured < files {
-        notes.push(format!("{measured} of {files} files were measured: those with most definitions found."));
+        notes.push(format!(
+            "{measured} of {files} files were measured: those with a definition furthest down."
+        ));
     }
     for extension in main_extensions(facts) {
         if facts.result(&definitions(extension)).is_some_and(|output| output.cut) {
             let language = language_of(extension).unwrap_or(extension);
             notes.push(format!(
-                "The search for {language} definitions was cut: files late in the listing may be missing."
+                "The search for {language} definitions was cut: long files outside the largest folders may be missing."
             ));
         }
     }

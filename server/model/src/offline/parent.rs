@@ -268,7 +268,7 @@ impl<'c> Standing<'c> {
             if self.charges.len() > 1 {
                 let _ = write!(text, "## {}\n\n", heading(&charge.description));
             }
-            text.push_str(&charge.section());
+            text.push_str(&charge.section(self.charges.len() > 1));
             text.push_str("\n\n");
         }
         for said in self.meanwhile.iter().filter(|said| !child::asks_for_the_end(said)) {
@@ -312,9 +312,12 @@ impl Charge {
         }
     }
 
-    /// The whole report, without the line that says who wrote it: the answer says so once.
-    fn section(&self) -> String {
-        let lines = self.text().lines().filter(|line| !line.contains(SELF_DESCRIPTION));
+    /// The whole report, without the line that says who wrote it and, where the answer begins with the summaries, without
+    /// its summary: the answer says each once.
+    fn section(&self, summarised: bool) -> String {
+        let said =
+            |line: &&str| line.contains(SELF_DESCRIPTION) || (summarised && line.starts_with("Summary:"));
+        let lines = self.text().lines().filter(|line| !said(line));
         let mut text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
         if text.len() > REPORT_BYTES {
             text.truncate(text.floor_char_boundary(REPORT_BYTES));
@@ -325,7 +328,8 @@ impl Charge {
         }
         match (self.flaw(), text.is_empty()) {
             (None, false) => text,
-            (None, true) => "It reported nothing.".to_owned(),
+            (None, true) if self.text().is_empty() => "It reported nothing.".to_owned(),
+            (None, true) => "It reported no more than that.".to_owned(),
             (Some(flaw), true) => format!("This part is missing. {}", short(flaw, 400)),
             (Some(flaw), false) => format!("This part is not finished. {}\n\n{text}", short(flaw, 400)),
         }
