@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::delegation::text::one_line;
 use protocol::{BadParams, ErrorCode, ErrorData};
 use roster::Refusal;
 
@@ -32,12 +33,12 @@ impl Failure {
     }
 
     pub fn unknown_agent(reference: &str) -> Self {
-        Self::new(ErrorCode::UnknownAgent, format!("there is no agent \"{reference}\""))
+        Self::new(ErrorCode::UnknownAgent, format!("there is no agent \"{}\"", one_line(reference, 80)))
             .hint("list the agents to see their ids and handles")
     }
 
     pub fn unknown_session(id: &str) -> Self {
-        Self::new(ErrorCode::UnknownSession, format!("there is no session \"{id}\""))
+        Self::new(ErrorCode::UnknownSession, format!("there is no session \"{}\"", one_line(id, 80)))
             .hint("open it first, or leave `sessionId` out to use the folder's session")
     }
 

@@ -69,7 +69,9 @@ pub(crate) struct Prepared {
 impl LaunchContext {
     /// The same session in a workspace whose settings have changed.
     pub(crate) fn with_workspace(&self, workspace: Arc<Workspace>) -> Self {
-        Self { workspace, ..self.clone() }
+        // Asked for again by its name: its key or its limits may be other ones now. One that is gone serves on.
+        let model = workspace.registry.resolve(&self.model.info().full_id());
+        Self { model: model.unwrap_or_else(|_| Arc::clone(&self.model)), workspace, ..self.clone() }
     }
 
     /// The session's permission mode.

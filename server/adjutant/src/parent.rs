@@ -52,7 +52,10 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
     let model = workspace
         .registry
         .default_model(plan.model.as_deref().or(workspace.settings.model.as_deref()))
-        .map_err(|error| Failure::from(&error))?;
+        .map_err(|error| match &workspace.models_fault {
+            Some(fault) => Failure::from(&error).hint(format!("models.json has a fault: {fault}")),
+            None => Failure::from(&error),
+        })?;
     let Place { storage, files, lock, exists } = place(plan)?;
     if plan.must_exist && !exists {
         return Err(Failure::unknown_session(plan.id.as_str()));

@@ -27,11 +27,24 @@ pub(crate) struct Workspace {
     pub(crate) trusted: bool,
     pub(crate) dirs: StateDirs,
     pub(crate) registry: Arc<Registry>,
+    /// The first thing that is wrong with the models' file; a model that cannot be found may be in there.
+    pub(crate) models_fault: Option<String>,
     pub(crate) environment: Arc<dyn Environment>,
     /// The seven built-in tools over this folder.
     pub(crate) tools: Arc<Toolbox>,
     pub(crate) sessions: SessionsDir,
     pub(crate) writer: Writer,
+}
+
+/// The models as they were read, and from what.
+#[derive(Debug)]
+struct ReadRegistry {
+    /// When the file had changed last.
+    stamp: Option<SystemTime>,
+    /// The setting that the clients were made with.
+    idle_ms: u64,
+    registry: Arc<Registry>,
+    fault: Option<String>,
 }
 
 /// Where everything is read from, and what the client said of itself.
@@ -58,8 +71,7 @@ pub(crate) struct Workspaces {
     sources: Sources,
     client: SettingsLayer,
     open: BTreeMap<PathBuf, Arc<Workspace>>,
-    /// With the time of change of the file that it was read from.
-    registry: Option<(Option<SystemTime>, Arc<Registry>)>,
+    registry: Option<ReadRegistry>,
     writer: Writer,
     /// Warnings for a person that nobody has been told yet.
     warnings: Vec<String>,
@@ -178,9 +190,11 @@ impl Workspaces {
             disk = disk.with_exec_guard(guard);
         }
         let environment: Arc<dyn Environment> = Arc::new(disk);
+        let (registry, models_fault) = self.registry(&settings);
         Workspace {
             folder: folder.to_owned(),
-            registry: self.registry(&settings),
+            registry,
+            models_fault,
             tools: Toolbox::new(builtin_tools(&environment)),
             environment,
             settings,
@@ -192,29 +206,34 @@ impl Workspaces {
     }
 
     /// The models. Read again only when their file has changed, so that connections to providers are kept.
-    fn registry(&mut self, settings: &Settings) -> Arc<Registry> {
+    fn registry(&mut self, settings: &Settings) -> (Arc<Registry>, Option<String>) {
         let file = self.sources.models_file.clone().unwrap_or_else(|| self.sources.dirs.models_file());
         let stamp = std::fs::metadata(&file).and_then(|found| found.modified()).ok();
-        if let Some((read, registry)) = &self.registry
-            && *read == stamp
+        let idle_ms = settings.limits.idle_ms;
+        if let Some(read) =
+            self.registry.as_ref().filter(|read| read.stamp == stamp && read.idle_ms == idle_ms)
         {
-            return Arc::clone(registry);
+            return (Arc::clone(&read.registry), read.fault.clone());
         }
         let mut options = RegistryOptions { connections: connections(), ..RegistryOptions::default() };
-        if settings.limits.idle_ms > 0 {
-            options.timeouts.idle = Duration::from_millis(settings.limits.idle_ms);
+        if idle_ms > 0 {
+            options.timeouts.idle = Duration::from_millis(idle_ms);
         }
         let (mut registry, found) = Registry::load_with(&file, options);
+        let mut fault = None;
         for diagnostic in found {
             let line = diagnostic.line.map_or(String::new(), |line| format!(":{line}"));
-            self.warn(format!("{}{line}: {}", diagnostic.path.display(), diagnostic.message));
+            let text = format!("{}{line}: {}", diagnostic.path.display(), diagnostic.message);
+            fault.get_or_insert_with(|| text.clone());
+            self.warn(text);
         }
         for client in &self.sources.embedded {
             registry.register(Arc::clone(client));
         }
         let registry = Arc::new(registry);
-        self.registry = Some((stamp, Arc::clone(&registry)));
-        registry
+        let read = ReadRegistry { stamp, idle_ms, registry: Arc::clone(&registry), fault: fault.clone() };
+        self.registry = Some(read);
+        (registry, fault)
     }
 
     /// Keeps a warning for a person, once.

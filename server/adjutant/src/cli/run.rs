@@ -14,7 +14,6 @@ use vocab::{RunStop, SessionId};
 use super::RunArgs;
 use super::server::{Place, raise_file_limit, start_log, stop_signal};
 use crate::clock::Clock;
-use crate::failure::Failure;
 use crate::manager::{Heard, Manager, ManagerHandle, OpenSession, Ports, manager};
 use crate::outbox::Outbox;
 use crate::workspace::Workspaces;
@@ -62,14 +61,16 @@ async fn converse(manager: &ManagerHandle, args: RunArgs) -> anyhow::Result<Exit
         ..OpenSession::default()
     };
     let opened = manager.call(move |manager| {
-        let session = manager.open_session(open)?;
-        manager.prompt(Some(session.clone()), Prompt::new(args.prompt), None)?;
-        Ok::<_, Failure>((session, manager.workspaces().take_warnings()))
+        let session = manager.open_session(open);
+        (session, manager.workspaces().take_warnings())
     });
-    let (session, warnings) = opened.await??;
+    let (session, warnings) = opened.await?;
     for warning in warnings {
         writeln!(std::io::stderr().lock(), "{warning}")?;
     }
+    let session = session?;
+    let asked = Some(session.clone());
+    manager.call(move |manager| manager.prompt(asked, Prompt::new(args.prompt), None).map(drop)).await??;
     let mut ended_well = false;
     let mut check = tokio::time::interval(REST_CHECK);
     let mut ran = false;

@@ -3,15 +3,14 @@
 //! The library ends the whole server at the first bad frame. Here a bad one is answered and dropped: it is replaced by a
 //! request under [`BAD_FRAME`], which [`super::guard`] answers, so that the error leaves in order through the one writer.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 /// Larger messages are skipped.
 pub(super) const MAX_FRAME_BYTES: usize = 64 << 20;
 
-/// The method of the request that stands for a frame that could not be used; `params` has `code` and `message`.
+/// The method of the request that stands for a frame that could not be used; `params` has `code`, `message`
+/// and the `id` to answer under.
 pub(super) const BAD_FRAME: &str = "adjutant/internal/badFrame";
 
 /// A header line longer than this is not one of the protocol.
@@ -19,28 +18,47 @@ const MAX_HEADER_BYTES: u64 = 8 << 10;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
+const UNKNOWN_METHOD: i64 = -32601;
+
+/// Why a frame is not passed on.
+#[derive(Debug, Clone, PartialEq)]
+struct Fault {
+    code: i64,
+    message: String,
+    /// Of the request, where it could be read: the error is answered under it.
+    id: Value,
+}
+
+impl Fault {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), id: Value::Null }
+    }
+}
 
 /// Copies good frames from `input` to `output` until the input ends.
 pub(super) async fn sift(input: impl AsyncRead + Unpin, mut output: DuplexStream) {
     let mut input = BufReader::new(input);
     let mut body = Vec::new();
     loop {
-        let verdict = match read_headers(&mut input).await {
+        let message = match read_headers(&mut input).await {
             Headers::End => return,
             Headers::Length(length) => match read_body(&mut input, length, &mut body).await {
-                Ok(true) => check(&body),
-                Ok(false) => Err((
-                    INVALID_REQUEST,
-                    format!("a message of {length} bytes is too large: the limit is 64 MiB"),
-                )),
+                Ok(true) => checked(&body),
+                Ok(false) => {
+                    let message = format!("a message of {length} bytes is too large: the limit is 64 MiB");
+                    Err(Fault::new(INVALID_REQUEST, message))
+                }
                 Err(_) => return,
             },
-            Headers::Unusable => Err((PARSE_ERROR, "a frame has no usable Content-Length header".to_owned())),
+            Headers::Unusable => Err(Fault::new(PARSE_ERROR, "a frame has no usable Content-Length header")),
         };
-        if let Err((code, message)) = verdict {
-            tracing::warn!(code, message, "skipped a frame");
-            body = bad_frame(code, &message);
-        }
+        let message = message.unwrap_or_else(|fault| {
+            tracing::warn!(code = fault.code, message = fault.message, "skipped a frame");
+            bad_frame(&fault)
+        });
+        // Written anew and not passed on as it came: what the library reads is then known to be what was checked, whatever
+        // duplicate keys or odd escapes stood in the frame.
+        let Ok(body) = serde_json::to_vec(&message) else { continue };
         let header = format!("Content-Length: {}\r\n\r\n", body.len());
         if output.write_all(header.as_bytes()).await.is_err() || output.write_all(&body).await.is_err() {
             return;
@@ -100,55 +118,73 @@ async fn read_body(
     Ok(true)
 }
 
-/// What must hold of a message before the library may see it.
-fn check(body: &[u8]) -> Result<(), (i64, String)> {
-    #[derive(Deserialize)]
-    struct Envelope<'a> {
-        jsonrpc: Option<&'a str>,
-        #[serde(default, borrow)]
-        method: Option<std::borrow::Cow<'a, str>>,
-        id: Option<serde_json::Value>,
-        result: Option<IgnoredAny>,
-        error: Option<serde_json::Value>,
-    }
-
-    let text = std::str::from_utf8(body).map_err(|_| (PARSE_ERROR, "a message is not UTF-8".to_owned()))?;
+/// The message of a body, if the library can read it.
+fn checked(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    let text = std::str::from_utf8(body).map_err(|_| Fault::new(PARSE_ERROR, "a message is not UTF-8"))?;
     if text.trim_start().starts_with('[') {
-        return Err((INVALID_REQUEST, "batches are not part of the language server protocol".to_owned()));
+        return Err(Fault::new(INVALID_REQUEST, "batches are not part of the language server protocol"));
     }
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
+    let mut message: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
         let code = if error.is_data() { INVALID_REQUEST } else { PARSE_ERROR };
-        (code, format!("a message is not a JSON-RPC object: {error}"))
+        Fault::new(code, format!("a message is not a JSON-RPC object: {error}"))
     })?;
-    if envelope.jsonrpc != Some("2.0") {
-        return Err((INVALID_REQUEST, "`jsonrpc` must be \"2.0\"".to_owned()));
-    }
-    let id_fits = match &envelope.id {
-        None | Some(serde_json::Value::String(_)) => true,
-        Some(serde_json::Value::Number(number)) => number.is_i64(),
-        Some(_) => false,
+    let id = message.get("id").cloned();
+    let invalid = |message: &str| {
+        let id = id.clone().filter(|id| id.is_string() || id.is_i64()).unwrap_or_default();
+        Fault { id, ..Fault::new(INVALID_REQUEST, message) }
     };
-    if !id_fits {
-        return Err((INVALID_REQUEST, "`id` must be an integer or a string".to_owned()));
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(invalid("`jsonrpc` must be \"2.0\""));
     }
-    // `result: null` reads as absent, so a response is known by its id.
-    let is_response = envelope.result.is_some() || envelope.error.is_some() || envelope.id.is_some();
-    if envelope.method.is_none() && !is_response {
-        return Err((INVALID_REQUEST, "a message has neither `method` nor `result` nor `error`".to_owned()));
+    if id.as_ref().is_some_and(|id| !id.is_string() && !id.is_i64()) {
+        return Err(invalid("`id` must be an integer or a string"));
     }
-    if let Some(error) = &envelope.error
-        && !(error.get("code").is_some_and(serde_json::Value::is_i64)
-            && error.get("message").is_some_and(serde_json::Value::is_string))
-    {
-        return Err((INVALID_REQUEST, "`error` must have `code` and `message`".to_owned()));
+    match message.get("method") {
+        Some(Value::String(method)) if method == BAD_FRAME => {
+            let message = format!("unknown method {method}");
+            return Err(Fault { code: UNKNOWN_METHOD, message, ..invalid("") });
+        }
+        Some(Value::String(method)) => {
+            let ours = method.starts_with("adjutant/");
+            let params = message.get("params");
+            if ours && params.is_none_or(Value::is_null) {
+                // All fields of some methods are optional; the library would refuse a call without parameters.
+                message.insert("params".to_owned(), Value::Object(Map::new()));
+            } else if params
+                .is_some_and(|params| !params.is_object() && !params.is_array() && !params.is_null())
+            {
+                return Err(invalid("`params` must be an object or an array"));
+            }
+        }
+        Some(_) => return Err(invalid("`method` must be a string")),
+        None => check_response(&message).map_err(invalid)?,
     }
-    Ok(())
+    Ok(message)
 }
 
-fn bad_frame(code: i64, message: &str) -> Vec<u8> {
-    json!({ "jsonrpc": "2.0", "id": null, "method": BAD_FRAME, "params": { "code": code, "message": message } })
-        .to_string()
-        .into_bytes()
+/// What must hold of a message without a method: it answers a request of ours.
+fn check_response(message: &Map<String, Value>) -> Result<(), &'static str> {
+    if message.get("id").is_none_or(Value::is_null) {
+        return Err("a message has neither `method` nor an `id` that it answers");
+    }
+    match (message.contains_key("result"), message.get("error")) {
+        (true, None) => Ok(()),
+        (_, Some(error)) => {
+            let shaped = error.get("code").is_some_and(Value::is_i64)
+                && error.get("message").is_some_and(Value::is_string);
+            if shaped { Ok(()) } else { Err("`error` must have `code` and `message`") }
+        }
+        (false, None) => Err("an answer has neither `result` nor `error`"),
+    }
+}
+
+fn bad_frame(fault: &Fault) -> Map<String, Value> {
+    let params = json!({ "code": fault.code, "message": fault.message, "id": fault.id });
+    let message = json!({ "jsonrpc": "2.0", "id": null, "method": BAD_FRAME, "params": params });
+    match message {
+        Value::Object(message) => message,
+        _ => Map::new(),
+    }
 }
 
 #[cfg(test)]
@@ -178,7 +214,7 @@ mod tests {
         let mut input = format!("content-LENGTH:{}\nContent-Type: x\n\n{GOOD}", GOOD.len()).into_bytes();
         input.extend(b"\r\n\r\n");
         input.extend(frame(r#"{"jsonrpc":"2.0","id":1,"result":null}"#));
-        assert_eq!(sifted(&input).await, [GOOD, r#"{"jsonrpc":"2.0","id":1,"result":null}"#]);
+        assert_eq!(sifted(&input).await, [GOOD, r#"{"id":1,"jsonrpc":"2.0","result":null}"#]);
     }
 
     #[tokio::test]
@@ -195,6 +231,12 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1}"#, INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":null,"params":{}}"#, INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":5}"#, INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1e999}}"#, PARSE_ERROR),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\ud800"}}"#, PARSE_ERROR),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"adjutant/internal/badFrame"}"#, UNKNOWN_METHOD),
         ];
         for (body, code) in bodies {
             let mut input = frame(body);
@@ -223,5 +265,32 @@ mod tests {
     #[tokio::test]
     async fn a_length_that_lies_ends_quietly_with_the_stream() {
         assert!(sifted(b"Content-Length: 50000000\r\n\r\n{}").await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_nests_too_deep_is_refused() {
+        let deep =
+            format!(r#"{{"jsonrpc":"2.0","method":"x","params":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let mut input = frame(&deep);
+        input.extend(frame(GOOD));
+        let out = sifted(&input).await;
+        assert!(out[0].contains("-32700") && out[1] == GOOD, "{out:?}");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_answered_under_the_id_that_could_be_read() {
+        let out = sifted(&frame(r#"{"jsonrpc":"1.0","id":77,"method":"x"}"#)).await;
+        let error: Value = serde_json::from_str(&out[0]).unwrap();
+        assert_eq!(error["params"]["id"], 77);
+    }
+
+    #[tokio::test]
+    async fn our_methods_may_be_called_without_parameters_and_twice_named_keys_count_once() {
+        let out = sifted(&frame(r#"{"jsonrpc":"2.0","id":1,"method":"adjutant/ping"}"#)).await;
+        assert!(out[0].contains(r#""params":{}"#), "{out:?}");
+        let out =
+            sifted(&frame(r#"{"jsonrpc":"2.0","id":1,"method":"adjutant/ping","params":{},"params":{}}"#))
+                .await;
+        assert_eq!(out[0].matches("params").count(), 1);
     }
 }

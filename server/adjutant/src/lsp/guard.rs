@@ -36,7 +36,13 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         if request.method() == BAD_FRAME {
-            let answer = Response::from_error(Id::Null, bad_frame_error(request.params()));
+            let id = request.params().and_then(|params| serde_json::from_value(params["id"].clone()).ok());
+            let answer = Response::from_error(id.unwrap_or(Id::Null), bad_frame_error(request.params()));
+            return Box::pin(std::future::ready(Ok(Some(answer))));
+        }
+        // The library leaves a request under `$/` that it does not know without an answer.
+        if let Some(id) = request.id().filter(|_| request.method().starts_with("$/")) {
+            let answer = Response::from_error(id.clone(), Error::method_not_found());
             return Box::pin(std::future::ready(Ok(Some(answer))));
         }
         let id = request.id().cloned();

@@ -121,7 +121,11 @@ impl Manager {
             self.default_session = Some(id.clone());
             return Ok(id.clone());
         }
-        let workspace = self.ports.workspaces.of(open.cwd.as_deref())?;
+        let workspace = self.ports.workspaces.of(open.cwd.as_deref());
+        if !self.ports.headless {
+            self.tell_warnings();
+        }
+        let workspace = workspace?;
         let wanted = match &open.resume {
             Some(Resume::Id(id)) => Some(id.clone()),
             Some(Resume::Latest) => self.ports.workspaces.latest_session(&workspace.folder),
@@ -377,6 +381,7 @@ impl Manager {
             let old = Arc::clone(&parent.context.borrow());
             let Ok(workspace) = self.ports.workspaces.of(Some(&old.workspace.folder)) else { continue };
             let context = Arc::new(old.with_workspace(workspace));
+            parent.handle.set_model(Arc::clone(&context.model), context.thinking);
             limits.push((id.clone(), context.limits()));
             parent.context.send_replace(context);
         }
