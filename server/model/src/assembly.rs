@@ -16,6 +16,10 @@ const MAX_ANSWER: usize = 32 << 20;
 const MAX_BLOCKS: usize = 4_096;
 /// The longest id that every provider takes back.
 const MAX_CALL_ID: usize = 40;
+/// The longest name of a tool that every provider takes back.
+const MAX_TOOL_NAME: usize = 64;
+/// The name of a call that came without one: providers refuse a history in which a call has none.
+const UNNAMED: &str = "unnamed";
 
 /// The message under construction.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ struct Slot {
     block: usize,
     index: Option<u32>,
     id: String,
+    named: bool,
 }
 
 /// The kind of a running text.
@@ -143,10 +148,10 @@ impl Assembly {
         id: &str,
         name: &str,
     ) -> Result<usize, ModelError> {
-        let block =
-            AssistantBlock::ToolCall { id: self.own_id(id), name: name.to_owned(), arguments: String::new() };
-        let block = self.push(block)?;
-        self.slots.push(Slot { block, index, id: id.to_owned() });
+        let call =
+            AssistantBlock::ToolCall { id: self.own_id(id), name: own_name(name), arguments: String::new() };
+        let block = self.push(call)?;
+        self.slots.push(Slot { block, index, id: id.to_owned(), named: !name.is_empty() });
         Ok(block)
     }
 
@@ -185,9 +190,10 @@ impl Assembly {
         let place = slot.block;
         if let (Some(first), Some(AssistantBlock::ToolCall { name, .. })) =
             (name, self.message.content.get_mut(place))
-            && name.is_empty()
+            && !slot.named
         {
-            first.clone_into(name);
+            slot.named = true;
+            *name = own_name(first);
             self.grown = true;
         }
         Ok(place)
@@ -212,8 +218,7 @@ impl Assembly {
 
     /// An id that every provider takes back and that no other call of the history has.
     fn own_id(&self, given: &str) -> ToolCallId {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let clean: String = given.chars().map(|c| if fits(c) { c } else { '_' }).take(MAX_CALL_ID).collect();
+        let clean = clean(given, MAX_CALL_ID);
         let taken = |id: &str| {
             self.known.contains(id) || self.message.tool_calls().any(|(known, ..)| known.as_str() == id)
         };
@@ -248,4 +253,18 @@ impl Assembly {
     pub(crate) fn finish(&mut self, reason: FinishReason) {
         self.message.finish = Some(reason);
     }
+}
+
+/// A name that every provider takes back, whatever the model has called.
+fn own_name(given: &str) -> String {
+    match clean(given, MAX_TOOL_NAME) {
+        name if name.is_empty() => UNNAMED.to_owned(),
+        name => name,
+    }
+}
+
+/// The first `limit` characters, with a `_` for each that ids and names cannot have.
+fn clean(given: &str, limit: usize) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    given.chars().map(|c| if fits(c) { c } else { '_' }).take(limit).collect()
 }

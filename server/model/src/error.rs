@@ -20,10 +20,10 @@ pub enum ModelError {
     Unavailable { model: String, reason: String },
     #[error("cannot reach {host}: {message}")]
     Connect { host: String, message: String },
-    #[error("no word from {host} for {} s", limit.as_secs())]
+    #[error("no word from {host} for {} s", limit.as_secs_f64())]
     Idle { host: String, limit: Duration },
     /// The provider refused the request. `retry` is its own word on whether another try helps, where it said so.
-    #[error("{host} answered {status}: {message}")]
+    #[error("{host} answered {status}: {message}{}", next_step(*status))]
     Http { host: String, status: u16, message: String, retry_after: Option<Duration>, retry: Option<bool> },
     /// The account's quota or budget is used up; waiting a few seconds does not help.
     #[error("{host} answered {status}: {message}")]
@@ -81,5 +81,39 @@ impl ModelError {
     /// Whether shortening the conversation is the remedy.
     pub fn is_overflow(&self) -> bool {
         matches!(self, Self::Overflow { .. })
+    }
+}
+
+/// What a person can do about a refusal whose own words seldom say it.
+fn next_step(status: u16) -> &'static str {
+    match status {
+        401 | 403 => " (check the provider's key, and whether it may use this model)",
+        404 => " (check the model's id and the provider's baseUrl in models.json)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_to_check() {
+        let http = |status| {
+            let message = "no".to_owned();
+            ModelError::Http { host: "h".to_owned(), status, message, retry_after: None, retry: None }
+                .to_string()
+        };
+        assert!(http(401).contains("key"), "{}", http(401));
+        assert!(http(404).contains("model's id"), "{}", http(404));
+        assert_eq!(http(500), "h answered 500: no");
+    }
+
+    #[test]
+    fn a_silence_is_told_to_the_fraction() {
+        let idle =
+            |ms| ModelError::Idle { host: "h".to_owned(), limit: Duration::from_millis(ms) }.to_string();
+        assert_eq!(idle(1_500), "no word from h for 1.5 s");
+        assert_eq!(idle(300_000), "no word from h for 300 s");
     }
 }

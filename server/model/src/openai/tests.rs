@@ -432,6 +432,24 @@ fn tool_calls_are_told_apart_however_they_are_numbered() {
 }
 
 #[test]
+fn a_tool_name_that_no_provider_would_take_back_is_made_one() {
+    let long = "n".repeat(100);
+    for (given, kept) in [("read", "read"), ("", "unnamed"), ("../../x é", "______x__"), (&long, &long[..64])]
+    {
+        let events =
+            piece(&format!(r#"{{"index":0,"id":"c1","function":{{"name":"{given}","arguments":"{{}}"}}}}"#))
+                + &ends("tool_calls");
+        let message = answered(&events).expect("complete");
+        assert_eq!(message.tool_calls().map(|(_, name, _)| name).collect::<Vec<_>>(), [kept], "{given}");
+    }
+    let late = piece(r#"{"index":0,"id":"c1"}"#)
+        + &piece(r#"{"index":0,"function":{"name":"ls","arguments":"{}"}}"#)
+        + &ends("tool_calls");
+    let message = answered(&late).expect("complete");
+    assert_eq!(message.tool_calls().map(|(_, name, _)| name).collect::<Vec<_>>(), ["ls"]);
+}
+
+#[test]
 fn the_old_function_call_and_lists_of_parts_are_understood() {
     let events = chunk(r#""delta":{"function_call":{"name":"x","arguments":"{\"n\""}}"#)
         + &chunk(r#""delta":{"function_call":{"arguments":":1}"}}"#)

@@ -133,7 +133,7 @@ async fn a_refusal_is_explained_without_the_key() {
         error.to_string(),
         "127.0.0.1:".to_owned()
             + &server.address.port().to_string()
-            + " answered 401: Incorrect API key: [key]."
+            + " answered 401: Incorrect API key: [key]. (check the provider's key, and whether it may use this model)"
     );
     assert!(!error.retryable() && !format!("{error:?}").contains("canary"));
 }
