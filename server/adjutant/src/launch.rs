@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use model::ModelClient;
-use project::agent_types::{AgentType, AgentTypes, ToolSelection, agent_folders};
+use project::agent_types::{AgentType, AgentTypes, Fallback, ToolSelection, agent_folders};
 use project::settings::{JoinMode, Settings};
 use project::{ChildPrompt, GitFacts, PlaceFacts};
 use protocol::ErrorCode;
@@ -188,6 +188,10 @@ impl LaunchContext {
         asked: LaunchRequest,
         wake_model: bool,
     ) -> Result<Prepared, Failure> {
+        // A model is told of a stand-in by its receipt; a person would not notice.
+        if let Some(asked) = self.agent_types().resolve(&asked.agent_type, &Fallback::Refuse).err() {
+            return Err(Failure::new(ErrorCode::UnknownType, asked.to_string()));
+        }
         let background = asked.background;
         let mut prepared = self.prepare(asked, Origin::Person, wake_model)?;
         // A person decides where the run happens; a definition only advises the model.

@@ -57,9 +57,6 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
             None => Failure::from(&error),
         })?;
     let Place { storage, files, lock, exists } = place(plan)?;
-    if plan.must_exist && !exists {
-        return Err(Failure::unknown_session(plan.id.as_str()));
-    }
     let context = LaunchContext {
         session: plan.id.clone(),
         workspace: Arc::clone(workspace),
@@ -131,13 +128,16 @@ fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
     let failed = |error: StorageError| {
         let code = match &error {
             StorageError::Locked { .. } => ErrorCode::Conflict,
-            StorageError::InvalidName(_) => ErrorCode::BadParams,
+            StorageError::InvalidName(_) => return Failure::bad_param("sessionId", error),
             _ => ErrorCode::Failed,
         };
         Failure::new(code, error.to_string())
     };
     let paths = workspace.sessions.session(&workspace.folder, plan.id.as_str()).map_err(failed)?;
     let exists = paths.session_file().exists();
+    if plan.must_exist && !exists {
+        return Err(Failure::unknown_session(plan.id.as_str()));
+    }
     let lock = SessionLock::acquire(&paths).map_err(failed)?;
     let storage = Storage::File(workspace.writer.file(paths.session_file()));
     Ok(Place { storage, files: Some(paths), lock: Some(lock), exists })

@@ -140,11 +140,18 @@ impl Workspaces {
         std::mem::take(&mut self.warnings)
     }
 
-    /// The newest session of a folder that nobody has open.
-    pub(crate) fn latest_session(&self, folder: &Path) -> Option<SessionId> {
+    /// The newest session of a folder that no other server has open.
+    pub(crate) fn latest_session(
+        &self,
+        folder: &Path,
+        is_open_here: impl Fn(&SessionId) -> bool,
+    ) -> Option<SessionId> {
         let sessions = SessionsDir::new(self.sources.dirs.sessions()).folder(folder);
         let listed = session::storage::list(&sessions).unwrap_or_default();
-        listed.into_iter().find(|listed| SessionLock::is_free(&listed.paths)).map(|listed| listed.id)
+        listed
+            .into_iter()
+            .find(|found| is_open_here(&found.id) || SessionLock::is_free(&found.paths))
+            .map(|found| found.id)
     }
 
     /// Waits until session files are written.

@@ -42,60 +42,92 @@ pub(super) async fn sift(input: impl AsyncRead + Unpin, mut output: DuplexStream
     loop {
         let message = match read_headers(&mut input).await {
             Headers::End => return,
-            Headers::Length(length) => match read_body(&mut input, length, &mut body).await {
-                Ok(true) => checked(&body),
-                Ok(false) => {
-                    let message = format!("a message of {length} bytes is too large: the limit is 64 MiB");
-                    Err(Fault::new(INVALID_REQUEST, message))
+            Headers::Length { length, garbage } => {
+                if garbage && write_message(&mut output, &bad_frame(&not_a_frame())).await.is_err() {
+                    return;
                 }
-                Err(_) => return,
-            },
-            Headers::Unusable => Err(Fault::new(PARSE_ERROR, "a frame has no usable Content-Length header")),
+                match read_body(&mut input, length, &mut body).await {
+                    Ok(true) => checked(&body),
+                    Ok(false) => {
+                        let message =
+                            format!("a message of {length} bytes is too large: the limit is 64 MiB");
+                        Err(Fault::new(INVALID_REQUEST, message))
+                    }
+                    Err(_) => return,
+                }
+            }
+            Headers::Unusable => Err(not_a_frame()),
         };
         let message = message.unwrap_or_else(|fault| {
             tracing::warn!(code = fault.code, message = fault.message, "skipped a frame");
             bad_frame(&fault)
         });
-        // Written anew and not passed on as it came: what the library reads is then known to be what was checked, whatever
-        // duplicate keys or odd escapes stood in the frame.
-        let Ok(body) = serde_json::to_vec(&message) else { continue };
-        let header = format!("Content-Length: {}\r\n\r\n", body.len());
-        if output.write_all(header.as_bytes()).await.is_err() || output.write_all(&body).await.is_err() {
+        if write_message(&mut output, &message).await.is_err() {
             return;
         }
     }
 }
 
+/// Writes a message as a frame. It is written anew and not passed on as it came: what the library reads is then known to
+/// be what was checked, whatever duplicate keys or odd escapes stood in the frame.
+async fn write_message(output: &mut DuplexStream, message: &Map<String, Value>) -> std::io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    output.write_all(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes()).await?;
+    output.write_all(&body).await
+}
+
+fn not_a_frame() -> Fault {
+    Fault::new(PARSE_ERROR, "a frame has no usable Content-Length header")
+}
+
 enum Headers {
-    Length(usize),
+    /// `garbage`: something stood before the header that is no part of a frame.
+    Length {
+        length: usize,
+        garbage: bool,
+    },
     Unusable,
     End,
 }
 
-/// Reads header lines up to the empty line. Blank lines before the first header are noise and skipped.
+const LENGTH_HEADER: &str = "content-length:";
+
+/// Reads header lines up to the empty line. Blank lines before the first header are noise and skipped. After a frame
+/// whose length was wrong the next header stands at the end of a line of rubbish: it is looked for anywhere in a line, so
+/// that one bad frame does not cost those after it.
 async fn read_headers(input: &mut (impl AsyncBufReadExt + Unpin)) -> Headers {
     let mut length = None;
     let mut any = false;
+    let mut garbage = false;
+    // The end of a piece of an overlong line, in which the header's name may have been cut.
+    let mut rest = String::new();
     loop {
         let mut line = Vec::new();
         match (&mut *input).take(MAX_HEADER_BYTES).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return Headers::End,
             Ok(_) => {}
         }
-        let line = String::from_utf8_lossy(&line);
-        let line = line.trim();
-        if line.is_empty() {
+        let whole = line.ends_with(b"\n");
+        let line = std::mem::take(&mut rest) + &String::from_utf8_lossy(&line);
+        let trimmed = line.trim();
+        if trimmed.is_empty() && whole {
             match (any, length) {
                 (false, _) => continue,
-                (true, Some(length)) => return Headers::Length(length),
+                (true, Some(length)) => return Headers::Length { length, garbage },
                 (true, None) => return Headers::Unusable,
             }
         }
         any = true;
-        if let Some((name, value)) = line.split_once(':')
-            && name.trim().eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().ok();
+        match trimmed.to_ascii_lowercase().rfind(LENGTH_HEADER) {
+            Some(at) => {
+                length = trimmed.get(at + LENGTH_HEADER.len()..).and_then(|value| value.trim().parse().ok());
+                garbage |= at > 0;
+            }
+            None => garbage |= !trimmed.to_ascii_lowercase().starts_with("content-"),
+        }
+        if !whole {
+            let keep = line.char_indices().rev().nth(64).map_or(0, |(at, _)| at);
+            line[keep..].clone_into(&mut rest);
         }
     }
 }
@@ -208,6 +240,7 @@ mod tests {
     }
 
     const GOOD: &str = r#"{"jsonrpc":"2.0","method":"x"}"#;
+    const GOOD_AGAIN: &str = GOOD;
 
     #[tokio::test]
     async fn good_frames_pass_in_any_header_case() {
@@ -260,6 +293,20 @@ mod tests {
         let mut input = b"Content-Length: 3\r\n\r\n\xff\xfe\xfd".to_vec();
         input.extend(frame(GOOD));
         assert_eq!(sifted(&input).await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_bad_header_with_a_body_costs_one_error_and_no_later_frame() {
+        for head in ["many", "-4", "3", "x: 5\r\nContent-Lenght: 7"] {
+            let mut input = format!("Content-Length: {head}\r\n\r\n{GOOD}").into_bytes();
+            for _ in 0..3 {
+                input.extend(frame(GOOD));
+            }
+            let out = sifted(&input).await;
+            let good = out.iter().filter(|message| *message == GOOD_AGAIN).count();
+            assert_eq!(good, 3, "{head}: {out:?}");
+            assert!(out.iter().any(|message| message.contains("-32700")), "{head}: {out:?}");
+        }
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 //! nothing that needs cleaning, since a cancel drops it wherever it waits.
 
 use protocol::{
-    AgentCloseParams, AgentOpenParams, AgentOpenResult, AgentRef, AgentResultParams, AgentResultResult,
+    AgentCloseParams, AgentOpenParams, AgentOpenResult, AgentResultParams, AgentResultResult,
     AgentResumeParams, AgentResumeResult, AgentSeenParams, AgentSpawnParams, AgentSpawnResult,
     AgentSteerParams, AgentStopAllParams, AgentStopAllResult, AgentStopParams, AgentStopResult,
     AgentTranscriptParams, AgentUnsteerParams, Delivered, DocumentParams, DocumentResult, Empty, ErrorCode,
@@ -24,13 +24,13 @@ use tower_lsp::ls_types::{
     InitializeResult, InitializedParams, NumberOrString, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{LanguageServer, LspServiceBuilder, jsonrpc};
-use vocab::{AgentId, EndedBy, RunStop, SessionId, Usage};
+use vocab::{EndedBy, RunStop, SessionId, Usage};
 
 use super::Backend;
 use crate::attachments;
 use crate::failure::Failure;
 use crate::launch::LaunchRequest;
-use crate::manager::{Manager, OpenSession, PromptTicket, Resume, opened, subscribed};
+use crate::manager::{Manager, OpenSession, PromptTicket, Resume, Target, opened, subscribed};
 use crate::outbox::Outgoing;
 use crate::projection::transcript;
 use crate::work_done::{Fact, Subject};
@@ -242,8 +242,8 @@ async fn agent_steer(backend: &Backend, params: AgentSteerParams) -> Result<Stee
     if params.message.trim().is_empty() {
         return Err(Failure::bad_param("message", "must not be empty"));
     }
-    let agent = backend.target(params.target()?).await?;
-    let (steer_id, now) = backend.manager.steer(agent, params.message, EndedBy::User).await?;
+    let target = Target::from(params.target()?);
+    let (steer_id, now) = backend.manager.steer(target, params.message, EndedBy::User).await?;
     Ok(SteerResult { steer_id, delivered: if now { Delivered::Now } else { Delivered::Queued } })
 }
 
@@ -257,8 +257,8 @@ async fn agent_stop(backend: &Backend, params: AgentStopParams) -> Result<AgentS
         protocol::StopScope::One => StopScope::One,
         protocol::StopScope::Subtree => StopScope::Subtree,
     };
-    let agent = backend.target(params.target()?).await?;
-    let stopped = backend.manager.stop(agent, scope, EndedBy::User).await?;
+    let target = Target::from(params.target()?);
+    let stopped = backend.manager.stop(target, scope, EndedBy::User).await?;
     let stopped = stopped.into_iter().map(|(agent_id, status)| StoppedAgent { agent_id, status }).collect();
     Ok(AgentStopResult { stopped })
 }
@@ -275,7 +275,7 @@ async fn agent_resume(backend: &Backend, params: AgentResumeParams) -> Result<Ag
     if params.prompt.trim().is_empty() {
         return Err(Failure::bad_param("prompt", "must not be empty"));
     }
-    let agent = backend.target(params.target()?).await?;
+    let target = Target::from(params.target()?);
     let launch = Launch {
         prompt: params.prompt,
         background: params.background,
@@ -284,51 +284,34 @@ async fn agent_resume(backend: &Backend, params: AgentResumeParams) -> Result<Ag
         tool_call: None,
         turn: None,
     };
-    let launched = backend.manager.resume(agent, launch).await?;
+    let launched = backend.manager.resume(target, launch).await?;
     Ok(AgentResumeResult { agent_id: launched.agent, run: launched.run, status: launched.status })
 }
 
 async fn agent_result(backend: &Backend, params: AgentResultParams) -> Result<AgentResultResult, Failure> {
     let agent = params.agent_id.clone();
-    let state = backend.manager.read(agent.clone(), params.run, false).await?;
-    let (mut text, usage) = if let Some(completion) = &state.completion {
-        (completion.outcome.text.clone(), completion.outcome.usage)
-    } else {
-        let id = agent.clone();
-        let (text, summary) =
-            backend.manager.call(move |manager| (manager.live_text(&id), manager.summary(&id))).await?;
-        (text.unwrap_or_default(), summary.map(|summary| summary.usage).unwrap_or_default())
-    };
-    if params.verbose {
-        let id = agent.clone();
+    let asked = backend.manager.call(move |manager| {
+        let result = manager.result(&params.agent_id, params.run)?;
         let request = PageRequest { limit: PAGE_ENTRIES, ..PageRequest::default() };
-        let page = backend
-            .manager
-            .call(move |manager| manager.agent_page(&id, request, false))
-            .await??
-            .page()
-            .await?;
-        text.push_str("\n\n");
-        text.push_str(&crate::projection::documents::conversation(&page.entries));
+        let page =
+            params.verbose.then(|| manager.agent_page(&params.agent_id, request, false)).transpose()?;
+        Ok::<_, Failure>((result, page))
+    });
+    let (mut result, page) = asked.await??;
+    if let Some(page) = page {
+        result.text.push_str("\n\n");
+        result.text.push_str(&crate::projection::documents::conversation(&page.page().await?.entries));
     }
-    Ok(AgentResultResult {
-        run: state.run,
-        status: state.status,
-        text,
-        usage,
-        partial: state.completion.is_none(),
-        transcript: Some(format!("adjutant://agent/{agent}")),
-    })
+    Ok(AgentResultResult { transcript: Some(format!("adjutant://agent/{agent}")), ..result })
 }
 
 async fn agent_seen(backend: &Backend, params: AgentSeenParams) -> Result<Empty, Failure> {
-    let known = backend.manager.call(move |manager| {
-        let known = manager.summary(&params.agent_id).is_some();
-        manager.apply(Input::Seen { agent: params.agent_id.clone(), run: params.run });
-        known.then_some(()).ok_or_else(|| Failure::unknown_agent(params.agent_id.as_str()))
+    let seen = backend.manager.call(move |manager| {
+        manager.result(&params.agent_id, Some(params.run))?;
+        manager.apply(Input::Seen { agent: params.agent_id, run: params.run });
+        Ok::<_, Failure>(Empty {})
     });
-    known.await??;
-    Ok(Empty {})
+    seen.await?
 }
 
 async fn agent_open(backend: &Backend, params: AgentOpenParams) -> Result<AgentOpenResult, Failure> {
@@ -383,15 +366,6 @@ async fn cancel_progress(backend: &Backend, params: WorkDoneProgressCancelParams
 }
 
 impl Backend {
-    /// The agent that a request means.
-    pub(super) async fn target(&self, target: AgentRef<'_>) -> Result<AgentId, Failure> {
-        let (session, reference) = match target {
-            AgentRef::Id(id) => return Ok(id.clone()),
-            AgentRef::Handle { handle, session_id } => (session_id.cloned(), handle.to_owned()),
-        };
-        self.manager.call(move |manager| manager.find_agent(session.as_ref(), &reference)).await?
-    }
-
     /// Starts an agent for a person: everything is checked before it exists.
     pub(super) async fn start_agent(
         &self,
@@ -409,16 +383,14 @@ impl Backend {
             tool_call: None,
             turn: None,
         };
-        let (session, attached) = (params.session_id, params.attachments);
-        let context = self.manager.call(move |manager: &mut Manager| {
+        let (session, attached, wake_model) = (params.session_id, params.attachments, params.wake_model);
+        let launched = self.manager.launch(move |manager| {
             let context = manager.launch_context(session)?;
-            manager.tell_warnings();
-            Ok::<_, Failure>((context, attachments::text(&attached, &manager.documents)))
+            let attached = attachments::text(&attached, &manager.documents);
+            let request = LaunchRequest { prompt: format!("{}{attached}", request.prompt), ..request };
+            context.prepare_for_person(request, wake_model)
         });
-        let (context, attached) = context.await??;
-        let request = LaunchRequest { prompt: format!("{}{attached}", request.prompt), ..request };
-        let prepared = context.prepare_for_person(request, params.wake_model)?;
-        self.manager.spawn(prepared).await
+        launched.await
     }
 }
 

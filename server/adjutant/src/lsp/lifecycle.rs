@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use project::settings::{self, Settings, SettingsLayer};
 use protocol::{
     COMMANDS, ClientCapability, InitOptions, METHODS, PROTOCOL_VERSION, PingResult, ServerCapability,
 };
@@ -11,7 +12,7 @@ use tower_lsp::ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, ConfigurationItem,
     ExecuteCommandOptions, InitializeParams, InitializeResult, MessageType, OneOf, PositionEncodingKind,
     SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Uri, WorkspaceFoldersServerCapabilities,
     WorkspaceServerCapabilities,
 };
 
@@ -35,6 +36,12 @@ pub(super) struct Introduction {
     options: InitOptions,
     work_done: bool,
     configuration: bool,
+}
+
+/// The folder of a `file:` URI, if it is there.
+fn local_folder(uri: &Uri) -> Option<PathBuf> {
+    let path = uri.as_str().starts_with("file:").then(|| uri.to_file_path()).flatten()?;
+    path.is_dir().then(|| path.into_owned())
 }
 
 impl Introduction {
@@ -63,10 +70,10 @@ impl Introduction {
         let folder = params
             .workspace_folders
             .and_then(|folders| folders.into_iter().next())
-            .and_then(|folder| folder.uri.to_file_path().map(std::borrow::Cow::into_owned));
+            .and_then(|folder| local_folder(&folder.uri));
         #[expect(deprecated, reason = "older clients send nothing else")]
         let folder = folder
-            .or_else(|| params.root_uri.and_then(|uri| uri.to_file_path().map(std::borrow::Cow::into_owned)))
+            .or_else(|| params.root_uri.as_ref().and_then(local_folder))
             .or_else(|| params.root_path.map(PathBuf::from));
         Ok(Self {
             capability: if known { declared } else { ClientCapability::default() },
@@ -77,6 +84,15 @@ impl Introduction {
             work_done: window.and_then(|window| window.work_done_progress).unwrap_or(false),
             configuration: workspace.and_then(|workspace| workspace.configuration).unwrap_or(false),
         })
+    }
+}
+
+impl Introduction {
+    /// The settings as far as the client has said them: folders are read later.
+    fn settings(&self) -> Settings {
+        let section = self.options.settings.clone().map_or(serde_json::Value::Null, Into::into);
+        let (none, client) = (SettingsLayer::default(), settings::from_client(&section));
+        Settings::merge(&none, &none, &client, false).settings
     }
 }
 
@@ -106,6 +122,7 @@ impl Backend {
         self.manager.post(move |manager| {
             manager.set_client(capability, work_done);
             manager.start_watching();
+            manager.tell_warnings();
         });
         if let Some(version) = introduction.other_version {
             let text = format!(
@@ -137,6 +154,7 @@ impl Backend {
         self.manager.post(move |manager| {
             manager.workspaces().set_client_settings(&section);
             manager.reconfigure();
+            manager.tell_warnings();
         });
     }
 
@@ -170,7 +188,7 @@ fn initialize_result(introduction: &Introduction) -> InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server_version: VERSION.to_owned(),
         methods: METHODS.iter().map(|row| row.name.to_owned()).collect(),
-        limits: projection::limits(&project::settings::Settings::default()),
+        limits: projection::limits(&introduction.settings()),
     };
     let experimental =
         serde_json::to_value(capability).ok().map(|ours| serde_json::json!({ "adjutant": ours }));

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roster::{BatchId, CallId, Completion, Input, Launch, Owner, Reply, ResumeRequest, Steer, StopScope};
+use roster::{
+    BatchId, CallId, Completion, Input, Launch, Owner, Refusal, Reply, ResumeRequest, Steer, StopScope,
+};
 use tokio::sync::{mpsc, oneshot};
 use vocab::{AgentId, AgentStatus, EndedBy, SessionId, SteerId};
 
@@ -21,6 +23,34 @@ pub(super) type Job = Box<dyn FnOnce(&mut Manager) + Send>;
 pub(crate) struct ManagerHandle {
     jobs: mpsc::UnboundedSender<Job>,
     next_call: Arc<AtomicU64>,
+}
+
+/// The agent that a request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    Id(AgentId),
+    /// Of the named session, or of the one used last.
+    Handle {
+        handle: String,
+        session: Option<SessionId>,
+    },
+}
+
+impl From<AgentId> for Target {
+    fn from(id: AgentId) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<protocol::AgentRef<'_>> for Target {
+    fn from(target: protocol::AgentRef<'_>) -> Self {
+        match target {
+            protocol::AgentRef::Id(id) => Self::Id(id.clone()),
+            protocol::AgentRef::Handle { handle, session_id } => {
+                Self::Handle { handle: handle.to_owned(), session: session_id.cloned() }
+            }
+        }
+    }
 }
 
 /// What a launch came to.
@@ -146,6 +176,52 @@ impl ManagerHandle {
         }
     }
 
+    /// As [`Self::ask`], about an agent that is found in the same turn of the manager's loop.
+    fn ask_about(
+        &self,
+        target: impl Into<Target>,
+        input: impl FnOnce(CallId, AgentId) -> Input + Send + 'static,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        let (reply, answer) = oneshot::channel();
+        let call = self.next_call();
+        let target = target.into();
+        self.post(move |manager| match manager.find_target(&target) {
+            Ok(agent) => manager.ask(call, input(call, agent), reply),
+            Err(unknown) => {
+                let _ = reply.send(Reply::Refused(Refusal::UnknownAgent(unknown)));
+            }
+        });
+        async {
+            match answer.await {
+                Ok(Reply::Refused(refusal)) => Err(refusal.into()),
+                Ok(reply) => Ok(reply),
+                Err(_) => Err(Failure::gone()),
+            }
+        }
+    }
+
+    /// Starts an agent that `prepare` prepares in the same turn of the manager's loop.
+    pub(crate) fn launch(
+        &self,
+        prepare: impl FnOnce(&mut Manager) -> Result<Prepared, Failure> + Send + 'static,
+    ) -> impl Future<Output = Result<Launched, Failure>> + Send {
+        let (reply, answer) = oneshot::channel();
+        let (refused, refusal) = oneshot::channel();
+        let call = self.next_call();
+        self.post(move |manager| match prepare(manager) {
+            Ok(prepared) => manager.spawn(call, prepared, reply),
+            Err(failure) => {
+                let _ = refused.send(failure);
+            }
+        });
+        async {
+            match answer.await {
+                Ok(reply) => launched(reply),
+                Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
+            }
+        }
+    }
+
     /// Starts an agent that has been prepared.
     pub(crate) fn spawn(&self, prepared: Prepared) -> impl Future<Output = Result<Launched, Failure>> + Send {
         let (reply, answer) = oneshot::channel();
@@ -157,10 +233,13 @@ impl ManagerHandle {
     /// Gives a settled agent another run.
     pub(crate) fn resume(
         &self,
-        agent: AgentId,
+        agent: impl Into<Target>,
         launch: Launch,
     ) -> impl Future<Output = Result<Launched, Failure>> + Send {
-        let answer = self.ask(move |call| Input::Resume { call, request: ResumeRequest { agent, launch } });
+        let answer = self.ask_about(agent, move |call, agent| Input::Resume {
+            call,
+            request: ResumeRequest { agent, launch },
+        });
         async { launched(answer.await?) }
     }
 
@@ -193,11 +272,11 @@ impl ManagerHandle {
     /// Puts a message into a live run; answers its id and whether it was handed over at once.
     pub(crate) fn steer(
         &self,
-        agent: AgentId,
+        agent: impl Into<Target>,
         text: String,
         author: EndedBy,
     ) -> impl Future<Output = Result<(SteerId, bool), Failure>> + Send {
-        let answer = self.ask(move |call| Input::Steer {
+        let answer = self.ask_about(agent, move |call, agent| Input::Steer {
             call,
             agent,
             steer: Steer { id: SteerId::new(ids::unique("steer")), text, author },
@@ -228,11 +307,11 @@ impl ManagerHandle {
     /// Stops an agent, alone or with all under it.
     pub(crate) fn stop(
         &self,
-        agent: AgentId,
+        agent: impl Into<Target>,
         scope: StopScope,
         by: EndedBy,
     ) -> impl Future<Output = Result<Vec<(AgentId, AgentStatus)>, Failure>> + Send {
-        stopped(self.ask(move |call| Input::Stop { call, agent, scope, by }))
+        stopped(self.ask_about(agent, move |call, agent| Input::Stop { call, agent, scope, by }))
     }
 
     /// Stops the agents of a session, or of all.

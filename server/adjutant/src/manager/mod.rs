@@ -24,7 +24,7 @@ use vocab::{AgentId, PromptId, SessionId, SteerId};
 use self::children::{Child, ChildExit};
 use self::fleet::FleetFeed;
 use self::handle::Job;
-pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Ticket};
+pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Target, Ticket};
 use self::parents::ParentSession;
 pub(crate) use self::parents::{
     DEFAULT_THINKING, Heard, OpenSession, PromptTicket, Resume, StartedPrompt, checked_folder,

@@ -128,10 +128,14 @@ impl Manager {
         let workspace = workspace?;
         let wanted = match &open.resume {
             Some(Resume::Id(id)) => Some(id.clone()),
-            Some(Resume::Latest) => self.ports.workspaces.latest_session(&workspace.folder),
+            Some(Resume::Latest) => {
+                let open = |id: &SessionId| self.sessions.contains_key(id);
+                self.ports.workspaces.latest_session(&workspace.folder, open)
+            }
             None => open.id.clone(),
         };
         if let Some(id) = wanted.as_ref().filter(|id| self.sessions.contains_key(*id)) {
+            self.default_session = Some(id.clone());
             return Ok(id.clone());
         }
         let must_exist = matches!(open.resume, Some(Resume::Id(_)));

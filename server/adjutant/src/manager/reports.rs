@@ -1,11 +1,13 @@
 //! What people are told without having a pane for it: progress of prompts, ends of what a command started, warnings.
 
-use protocol::{AgentSummary, ProgressToken};
+use protocol::{AgentResultResult, AgentSummary, ProgressToken};
+use roster::Refusal;
 use tower_lsp::ls_types::MessageType;
 use vocab::{AgentId, AgentStatus};
 
 use super::{Manager, StartedPrompt, Ticket};
 use crate::delegation::text::{count, one_line, tokens};
+use crate::failure::Failure;
 use crate::lsp::headline;
 use crate::outbox::Outgoing;
 use crate::projection;
@@ -93,9 +95,31 @@ impl Manager {
         self.roster.revision()
     }
 
-    /// The end of the text that a running agent is writing.
-    pub(crate) fn live_text(&self, agent: &AgentId) -> Option<String> {
-        self.text_tail(agent)
+    /// A run as a person reads it: its text so far while it is live. Nothing is consumed by that.
+    pub(crate) fn result(&self, agent: &AgentId, run: Option<u32>) -> Result<AgentResultResult, Failure> {
+        let record = self.roster.agent(agent).ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
+        let run = run.unwrap_or_else(|| record.run_number());
+        if let Some(done) = record.completion_of(run) {
+            return Ok(AgentResultResult {
+                run,
+                status: done.status(),
+                text: done.outcome.text.clone(),
+                usage: done.outcome.usage,
+                partial: false,
+                transcript: None,
+            });
+        }
+        if run != record.run_number() {
+            return Err(Refusal::UnknownRun { agent: agent.clone(), run }.into());
+        }
+        Ok(AgentResultResult {
+            run,
+            status: record.status(),
+            text: self.text_tail(agent).unwrap_or_default(),
+            usage: record.progress().usage,
+            partial: true,
+            transcript: None,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use vocab::{AgentId, SessionId};
 
 use super::Manager;
 use super::children::ChildState;
+use super::handle::Target;
 use crate::child;
 use crate::failure::Failure;
 use crate::projection::transcript;
@@ -45,6 +46,16 @@ impl Manager {
             .or_else(|| self.roster.agent(&AgentId::from(reference)))
             .map(|agent| agent.id.clone())
             .ok_or_else(unknown)
+    }
+
+    /// The agent that a request is about; what was asked for, where there is no such agent.
+    pub(super) fn find_target(&self, target: &Target) -> Result<AgentId, AgentId> {
+        match target {
+            Target::Id(id) => Ok(id.clone()),
+            Target::Handle { handle, session } => {
+                self.find_agent(session.as_ref(), handle).map_err(|_| AgentId::from(handle.as_str()))
+            }
+        }
     }
 
     pub(super) fn child_handle(&self, agent: &AgentId) -> Option<&SessionHandle> {
