@@ -100,6 +100,7 @@ pub(crate) async fn drive(
     mut session: Session,
     cancel: CancellationToken,
     listener: Option<mpsc::UnboundedSender<Heard>>,
+    lock: Option<SessionLock>,
 ) -> SessionId {
     let id = session.handle().id().clone();
     while let Some(next) = session.idle().await {
@@ -109,6 +110,8 @@ pub(crate) async fn drive(
         }
     }
     session.close(session::ShutdownReason::Closed).await;
+    // Only now may another server write these files.
+    drop(lock);
     id
 }
 
@@ -188,7 +191,12 @@ fn observer(plan: &ParentPlan<'_>) -> Box<dyn session::Observer> {
     let outbox = plan.ports.outbox.clone();
     let followed = Arc::clone(&plan.followed);
     let listener = plan.listener.clone();
+    let manager = plan.manager.clone();
     Box::new(move |seq: u64, event: SessionEvent| {
+        if let SessionEvent::PromptStarted { prompt_id } = &event {
+            let prompt = prompt_id.clone();
+            manager.post(move |manager| manager.prompt_started(&prompt));
+        }
         if let Some(listener) = &listener {
             let event = events.project(event);
             let _ = listener.send(Heard::Event { seq, event });

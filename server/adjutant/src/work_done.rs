@@ -15,6 +15,9 @@ pub(crate) const MAX_TOKENS: usize = 20;
 /// Least time between two reports on one token.
 const REPORT_EVERY_MS: u64 = 500;
 
+/// In place of a run's number: all runs of the agent.
+pub(crate) const EVERY_RUN: u32 = 0;
+
 /// What a progress stands for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
@@ -99,7 +102,10 @@ impl WorkDone {
         match fact {
             Fact::Begin { title } => self.begin(subject, title),
             Fact::Report { message } => self.report(now, subject, message),
-            Fact::End { message } => self.end(subject, message),
+            Fact::End { message } => match subject {
+                Subject::Agent(agent, EVERY_RUN) => self.end_agent(agent),
+                subject => self.end(subject, message),
+            },
             Fact::Created { accepted } => self.created(now, subject, accepted),
         }
     }
@@ -153,6 +159,15 @@ impl WorkDone {
         let Some(progress) = self.live.get_mut(subject) else { return Vec::new() };
         progress.waiting = Some(message);
         progress.flush(now).into_iter().collect()
+    }
+
+    /// The agent is gone with all that ran for it.
+    fn end_agent(&mut self, agent: &AgentId) -> Vec<Act> {
+        let first = Subject::Agent(agent.clone(), 0);
+        let last = Subject::Agent(agent.clone(), u32::MAX);
+        let live = self.live.range(first.clone()..=last.clone()).map(|(subject, _)| subject.clone());
+        let subjects: Vec<_> = live.chain(self.rest.range(first..=last).cloned()).collect();
+        subjects.iter().flat_map(|subject| self.end(subject, None)).collect()
     }
 
     fn end(&mut self, subject: &Subject, message: Option<String>) -> Vec<Act> {
@@ -275,6 +290,19 @@ mod tests {
         work.apply(Timestamp(1001), &subject, report("tail"));
         let acts = work.apply(Timestamp(1002), &subject, Fact::End { message: None });
         assert!(matches!(&acts[..], [Act::Report { message, .. }, Act::End { .. }] if message == "tail"));
+    }
+
+    #[test]
+    fn an_agent_that_is_gone_ends_what_it_had() {
+        let mut work = WorkDone::default();
+        work.apply(Timestamp(0), &agent(1), begin());
+        work.apply(Timestamp(0), &agent(1), Fact::Created { accepted: true });
+        let gone = Subject::Agent(AgentId::new("a1"), EVERY_RUN);
+        assert!(matches!(
+            work.apply(Timestamp(1), &gone, Fact::End { message: None })[..],
+            [Act::End { .. }]
+        ));
+        assert!(work.apply(Timestamp(1), &gone, Fact::End { message: None }).is_empty());
     }
 
     #[test]

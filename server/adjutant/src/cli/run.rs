@@ -14,7 +14,7 @@ use vocab::{RunStop, SessionId};
 use super::RunArgs;
 use super::server::{Place, raise_file_limit, start_log, stop_signal};
 use crate::clock::Clock;
-use crate::manager::{Heard, Manager, ManagerHandle, OpenSession, Ports, manager};
+use crate::manager::{Heard, Manager, ManagerHandle, OpenSession, Ports, PromptTokens, manager};
 use crate::outbox::Outbox;
 use crate::workspace::Workspaces;
 
@@ -70,7 +70,11 @@ async fn converse(manager: &ManagerHandle, args: RunArgs) -> anyhow::Result<Exit
     }
     let session = session?;
     let asked = Some(session.clone());
-    manager.call(move |manager| manager.prompt(asked, Prompt::new(args.prompt), None).map(drop)).await??;
+    manager
+        .call(move |manager| {
+            manager.prompt(asked, Prompt::new(args.prompt), PromptTokens::default()).map(drop)
+        })
+        .await??;
     let mut ended_well = false;
     let mut check = tokio::time::interval(REST_CHECK);
     let mut ran = false;

@@ -17,7 +17,7 @@ use super::Backend;
 use crate::attachments::lsp_range;
 use crate::delegation::text::one_line;
 use crate::failure::Failure;
-use crate::manager::{Manager, OpenSession, PromptTicket, Resume};
+use crate::manager::{Manager, OpenSession, PromptTicket, PromptTokens, Resume};
 use crate::outbox::Outgoing;
 use crate::projection::documents::{self, Document};
 
@@ -69,7 +69,7 @@ impl Backend {
         let backend = self.clone();
         let started = self.manager.call(move |manager| {
             let prompt = Prompt { origin: session::PromptOrigin::Command, ..Prompt::new(text) };
-            let started = manager.prompt(args.session_id, prompt, None)?;
+            let started = manager.prompt(args.session_id, prompt, PromptTokens::default())?;
             manager.tell_warnings();
             let answer = json!({ "sessionId": started.session, "promptId": started.prompt });
             let ticket = PromptTicket::new(started, backend.manager.clone());

@@ -30,10 +30,10 @@ use super::Backend;
 use crate::attachments;
 use crate::failure::Failure;
 use crate::launch::LaunchRequest;
-use crate::manager::{Manager, OpenSession, PromptTicket, Resume, Target, opened, subscribed};
+use crate::manager::{Manager, OpenSession, PromptTicket, PromptTokens, Resume, Target, opened, subscribed};
 use crate::outbox::Outgoing;
 use crate::projection::transcript;
-use crate::work_done::{Fact, Subject};
+use crate::work_done::Subject;
 
 /// Entries of a page at most, whatever the client asks for.
 const PAGE_ENTRIES: usize = 200;
@@ -113,7 +113,6 @@ async fn session_open(backend: &Backend, params: SessionOpenParams) -> Result<Se
     };
     let info = backend.manager.call(move |manager| {
         let id = manager.open_session(open)?;
-        manager.tell_warnings();
         manager.session_info(&id)
     });
     info.await??.await
@@ -125,35 +124,27 @@ async fn session_close(backend: &Backend, params: SessionCloseParams) -> Result<
 }
 
 async fn session_prompt(backend: &Backend, params: SessionPromptParams) -> Result<PromptResult, Failure> {
-    let started = backend.manager.call({
-        let handle = backend.manager.clone();
-        let token = params.work_done_token.clone();
-        move |manager| {
-            let mut prompt = Prompt { prompt_id: params.prompt_id, ..Prompt::new(params.text) };
-            if params.origin == PromptOrigin::Command {
-                prompt.origin = session::PromptOrigin::Command;
-            }
-            prompt.content = attachments::content(&params.attachments, &manager.documents);
-            if prompt.text.trim().is_empty() && prompt.content.is_empty() {
-                return Err(Failure::bad_param("text", "must not be empty"));
-            }
-            let started = manager.prompt(params.session_id, prompt, params.updates_token)?;
-            manager.tell_warnings();
-            if let Some(token) = token {
-                manager.begin_prompt_progress(&started, token);
-            }
-            Ok(PromptTicket::new(started, handle))
+    let tokens = PromptTokens { work_done: params.work_done_token, updates: params.updates_token };
+    check_token("workDoneToken", tokens.work_done.as_ref())?;
+    check_token("updatesToken", tokens.updates.as_ref())?;
+    let handle = backend.manager.clone();
+    let started = backend.manager.call(move |manager| {
+        let mut prompt = Prompt { prompt_id: params.prompt_id, ..Prompt::new(params.text) };
+        if params.origin == PromptOrigin::Command {
+            prompt.origin = session::PromptOrigin::Command;
         }
+        prompt.content = attachments::content(&params.attachments, &manager.documents);
+        if prompt.text.trim().is_empty() && prompt.content.is_empty() {
+            return Err(Failure::bad_param("text", "must not be empty"));
+        }
+        Ok(PromptTicket::new(manager.prompt(params.session_id, prompt, tokens)?, handle))
     });
     let ticket = started.await??;
     let run_id = ticket.run().clone();
     let outcome = ticket.ended().await;
-    if let Some(token) = params.work_done_token {
-        let ended = token.clone();
-        backend.manager.post(move |manager| manager.end_prompt_progress(&ended));
-        backend.outbox.work_done(Subject::Request(token), Fact::End { message: None });
-        backend.outbox.flushed().await;
-    }
+    // The tokens end before the answer: their end has been posted, and is on its way after this.
+    backend.manager.call(|_| ()).await?;
+    backend.outbox.flushed().await;
     Ok(match outcome? {
         Some(outcome) => PromptResult {
             run_id,
@@ -174,6 +165,16 @@ async fn session_prompt(backend: &Backend, params: SessionPromptParams) -> Resul
             usage: Usage::default(),
         },
     })
+}
+
+/// A token must be one that a client can cancel: LSP's integers have 32 bits.
+fn check_token(field: &str, token: Option<&protocol::ProgressToken>) -> Result<(), Failure> {
+    match token {
+        Some(protocol::ProgressToken::Number(number)) if i32::try_from(*number).is_err() => {
+            Err(Failure::bad_param(field, "must be a 32-bit integer or a string"))
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn session_steer(backend: &Backend, params: SessionSteerParams) -> Result<SteerResult, Failure> {

@@ -262,6 +262,7 @@ impl Manager {
         for (agent, run, progress) in samples {
             self.apply(Input::Progress { agent, run, progress });
         }
+        self.send_updates();
     }
 
     /// Handles from the root to the agent: how a person finds who asks.

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::ids;
 use crate::outbox::Outgoing;
 use crate::projection;
-use crate::work_done::{Fact, Subject};
+use crate::work_done::{EVERY_RUN, Fact, Subject};
 
 /// Changes of status are gathered for this long, so that a burst is one message.
 const GATHER_MS: u64 = 20;
@@ -27,6 +27,8 @@ const AGENT_PROGRESS_MS: u64 = 250;
 const MESSAGE_BYTES: usize = 60 << 10;
 /// How long the later pages of a list can be asked for.
 const PAGES_KEPT_MS: u64 = 30_000;
+/// Lists that are kept at one time, the newest.
+const LISTS_KEPT: usize = 8;
 /// Agents of one page at most, whatever the client asks for: a page stays under 256 KiB.
 const PAGE_AGENTS: usize = 500;
 
@@ -36,7 +38,10 @@ pub(super) struct FleetFeed {
     told: bool,
     epoch: String,
     revision: u64,
-    dirty: BTreeSet<AgentId>,
+    /// Agents whose status has changed, or that are new or gone.
+    status_dirty: BTreeSet<AgentId>,
+    /// Agents of which only the progress has changed.
+    progress_dirty: BTreeSet<AgentId>,
     /// When the first change of status came that has not been told.
     status_since: Option<Timestamp>,
     progress_sent: Timestamp,
@@ -48,7 +53,10 @@ pub(super) struct FleetFeed {
     next_list: u64,
 }
 
+#[derive(Clone)]
 struct PagedList {
+    /// Under which it is kept; none for one that has just been made.
+    key: Option<u64>,
     revision: u64,
     until: Timestamp,
     agents: Arc<[AgentSummary]>,
@@ -60,7 +68,8 @@ impl FleetFeed {
             told: ports.client.opens(Gate::Fleet),
             epoch: ids::unique("epoch"),
             revision: 0,
-            dirty: BTreeSet::new(),
+            status_dirty: BTreeSet::new(),
+            progress_dirty: BTreeSet::new(),
             status_since: None,
             progress_sent: Timestamp(0),
             row_sent: BTreeMap::new(),
@@ -75,11 +84,25 @@ impl FleetFeed {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
-        match self.status_since {
-            _ if self.dirty.is_empty() => None,
-            Some(since) => Some(since.plus_ms(GATHER_MS)),
-            None => Some(self.progress_sent.plus_ms(PROGRESS_MS)),
+        let status = self.status_since.map(|since| since.plus_ms(GATHER_MS));
+        let progress = (!self.progress_dirty.is_empty()).then(|| self.progress_sent.plus_ms(PROGRESS_MS));
+        status.into_iter().chain(progress).min()
+    }
+
+    /// The agents whose rows are due: changes of status at once, those of progress at their own pace.
+    fn take_due(&mut self, now: Timestamp) -> BTreeSet<AgentId> {
+        let mut due = std::mem::take(&mut self.status_dirty);
+        self.status_since = None;
+        if now.ms_since(self.progress_sent) >= PROGRESS_MS {
+            let recent = |agent: &AgentId| {
+                self.row_sent.get(agent).is_some_and(|at| now.ms_since(*at) < AGENT_PROGRESS_MS)
+            };
+            let ready: Vec<_> = self.progress_dirty.iter().filter(|agent| !recent(agent)).cloned().collect();
+            self.progress_sent = now;
+            due.extend(ready);
         }
+        self.progress_dirty.retain(|agent| !due.contains(agent));
+        due
     }
 
     /// The news of completions, where this client gets it.
@@ -105,7 +128,7 @@ impl Manager {
         self.ports.client = client;
         self.ports.work_done = work_done;
         if self.fleet.told {
-            self.fleet.dirty.extend(self.roster.agents().map(|agent| agent.id.clone()));
+            self.fleet.status_dirty.extend(self.roster.agents().map(|agent| agent.id.clone()));
             self.fleet.status_since = Some(self.ports.clock.now());
             self.flush_fleet();
         }
@@ -117,10 +140,12 @@ impl Manager {
         if !self.fleet.told {
             return;
         }
-        self.fleet.dirty.insert(agent.clone());
-        if status && self.fleet.status_since.is_none() {
-            self.fleet.status_since = Some(self.ports.clock.now());
+        if !status {
+            self.fleet.progress_dirty.insert(agent.clone());
+            return;
         }
+        self.fleet.status_dirty.insert(agent.clone());
+        self.fleet.status_since.get_or_insert(self.ports.clock.now());
     }
 
     /// Sends what is due.
@@ -132,24 +157,11 @@ impl Manager {
             self.fleet.progress_sent = now;
             return;
         }
-        let with_status = self.fleet.status_since.take().is_some();
-        self.fleet.progress_sent = now;
-        let due: Vec<AgentId> = self
-            .fleet
-            .dirty
-            .iter()
-            .filter(|agent| {
-                let recent =
-                    self.fleet.row_sent.get(*agent).is_some_and(|at| now.ms_since(*at) < AGENT_PROGRESS_MS);
-                with_status || !recent
-            })
-            .cloned()
-            .collect();
+        let due = self.fleet.take_due(now);
         let mut removed: Vec<_> =
             due.iter().filter(|agent| self.roster.agent(agent).is_none()).cloned().collect();
         let summaries: Vec<AgentSummary> = due.iter().filter_map(|agent| self.summary(agent)).collect();
         for agent in &due {
-            self.fleet.dirty.remove(agent);
             match self.roster.agent(agent) {
                 Some(record) if !record.status().is_final() => {
                     self.fleet.row_sent.insert(agent.clone(), now);
@@ -210,7 +222,7 @@ impl Manager {
 
     fn new_list(&self, now: Timestamp) -> PagedList {
         let agents = self.roster.agents().filter_map(|agent| self.summary(&agent.id)).collect();
-        PagedList { revision: self.fleet.revision, until: now.plus_ms(PAGES_KEPT_MS), agents }
+        PagedList { key: None, revision: self.fleet.revision, until: now.plus_ms(PAGES_KEPT_MS), agents }
     }
 
     /// An agent's row.
@@ -253,8 +265,14 @@ impl Manager {
 
     /// Work-done progress and updates of one agent: of foreground agents always, of background ones only for a client that
     /// has no roster to see them in.
-    fn tell_progress(&self, agent: &AgentId, status: bool) {
-        let Some(record) = self.roster.agent(agent) else { return };
+    fn tell_progress(&mut self, agent: &AgentId, status: bool) {
+        let Some(record) = self.roster.agent(agent) else {
+            self.ports
+                .outbox
+                .work_done(Subject::Agent(agent.clone(), EVERY_RUN), Fact::End { message: None });
+            self.updates_dirty.remove(agent);
+            return;
+        };
         if self.ports.work_done && (!record.is_background() || !self.fleet.told) {
             let subject = Subject::Agent(agent.clone(), record.run_number());
             let outbox = &self.ports.outbox;
@@ -271,34 +289,66 @@ impl Manager {
                 ended => outbox.work_done(subject, Fact::End { message: Some(ended.as_str().to_owned()) }),
             }
         }
-        if record.is_background() {
+        if record.is_background() || record.tool_call().is_none() {
             return;
         }
+        // A change of state is told at once; progress waits for its place.
+        if status {
+            self.updates_dirty.remove(agent);
+            self.send_update(agent);
+        } else {
+            self.updates_dirty.insert(agent.clone());
+        }
+    }
+
+    /// Sends the update of one agent for each session that has some, in turn: as often as this is called, which keeps a
+    /// token at ten a second.
+    pub(super) fn send_updates(&mut self) {
+        if self.updates_dirty.is_empty() || self.ports.outbox.is_congested() {
+            return;
+        }
+        let mut sessions = BTreeSet::new();
+        let mut next = Vec::new();
+        let after = self.last_update.take();
+        let (earlier, later): (Vec<_>, Vec<_>) = self
+            .updates_dirty
+            .iter()
+            .cloned()
+            .partition(|agent| after.as_ref().is_some_and(|last| agent <= last));
+        for agent in later.into_iter().chain(earlier) {
+            let session = self.roster.agent(&agent).map(|record| record.session.clone());
+            if session.is_none_or(|session| sessions.insert(session)) {
+                next.push(agent);
+            }
+        }
+        for agent in next {
+            self.updates_dirty.remove(&agent);
+            self.send_update(&agent);
+            self.last_update = Some(agent);
+        }
+    }
+
+    fn send_update(&self, agent: &AgentId) {
+        let Some(record) = self.roster.agent(agent) else { return };
         let Some(token) = self.sessions.get(&record.session).and_then(|parent| parent.updates.clone()) else {
             return;
         };
         let (Some(tool_call_id), Some(summary)) = (record.tool_call().cloned(), self.summary(agent)) else {
             return;
         };
-        let text_tail = self.text_tail(agent);
-        let update = AgentUpdate {
-            tool_call_id,
-            agent_id: agent.clone(),
-            run: record.run_number(),
-            summary,
-            text_tail,
-        };
+        let (agent_id, run, text_tail) = (agent.clone(), record.run_number(), self.text_tail(agent));
+        let update = AgentUpdate { tool_call_id, agent_id, run, summary, text_tail };
         self.ports.outbox.send(Outgoing::Update(token, Box::new(update)));
     }
 }
 
 impl FleetFeed {
-    fn page_of(&mut self, cursor: &str) -> Result<(PagedList, usize), Failure> {
+    fn page_of(&self, cursor: &str) -> Result<(PagedList, usize), Failure> {
         let parsed =
             cursor.split_once('.').and_then(|(list, start)| Some((list.parse().ok()?, start.parse().ok()?)));
         let (list, start): (u64, usize) =
             parsed.ok_or_else(|| Failure::bad_param("cursor", "not one of ours"))?;
-        let list = self.pages.remove(&list).ok_or_else(|| {
+        let list = self.pages.get(&list).cloned().ok_or_else(|| {
             Failure::new(ErrorCode::ContentModified, "this list is too old to go on with")
                 .hint("list again from the start")
         })?;
@@ -306,9 +356,15 @@ impl FleetFeed {
     }
 
     fn keep(&mut self, list: PagedList, next: usize) -> String {
-        self.next_list += 1;
-        self.pages.insert(self.next_list, list);
-        format!("{}.{next}", self.next_list)
+        let key = list.key.unwrap_or_else(|| {
+            self.next_list += 1;
+            self.next_list
+        });
+        self.pages.insert(key, PagedList { key: Some(key), ..list });
+        while self.pages.len() > LISTS_KEPT {
+            self.pages.pop_first();
+        }
+        format!("{key}.{next}")
     }
 }
 

@@ -8,18 +8,19 @@ mod children;
 mod fleet;
 mod handle;
 mod parents;
+mod prompts;
 mod reports;
 mod viewers;
 mod watching;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use roster::{CallId, Effect, Input, Reply, Roster};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use vocab::{AgentId, PromptId, SessionId, SteerId};
+use vocab::{AgentId, SessionId, SteerId};
 
 use self::children::{Child, ChildExit};
 use self::fleet::FleetFeed;
@@ -27,8 +28,9 @@ use self::handle::Job;
 pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Target, Ticket};
 use self::parents::ParentSession;
 pub(crate) use self::parents::{
-    DEFAULT_THINKING, Heard, OpenSession, PromptTicket, Resume, StartedPrompt, checked_folder,
+    DEFAULT_THINKING, Heard, OpenSession, PromptTicket, PromptTokens, Resume, StartedPrompt, checked_folder,
 };
+use self::prompts::FollowedPrompts;
 pub(crate) use self::viewers::{opened, subscribed};
 use crate::clock::Clock;
 use crate::lsp::OpenDocuments;
@@ -79,10 +81,12 @@ pub(crate) struct Manager {
     /// The latest steering messages to parent sessions.
     steers: VecDeque<(SteerId, SessionId)>,
     fleet: FleetFeed,
+    /// Foreground agents of which the latest progress has not been sent on their prompt's token, and the one sent last.
+    updates_dirty: BTreeSet<AgentId>,
+    last_update: Option<AgentId>,
     /// The editor's open documents.
     pub(crate) documents: OpenDocuments,
-    /// Prompts by the work-done token that came with them.
-    prompt_tokens: BTreeMap<protocol::ProgressToken, (SessionId, PromptId)>,
+    followed_prompts: FollowedPrompts,
     watcher: Option<project::Watcher>,
     /// Parent of every token: its cancel ends everything.
     process: CancellationToken,
@@ -110,8 +114,10 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
         idle_order: VecDeque::new(),
         steers: VecDeque::new(),
         fleet,
+        updates_dirty: BTreeSet::new(),
+        last_update: None,
         documents: OpenDocuments::default(),
-        prompt_tokens: BTreeMap::new(),
+        followed_prompts: FollowedPrompts::new(),
         watcher: None,
         process: CancellationToken::new(),
         ending: false,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
 use roster::{Input, Owner};
-use session::storage::SessionLock;
 use session::{
     Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal,
 };
@@ -28,9 +27,8 @@ pub(super) struct ParentSession {
     pub(super) context: watch::Sender<Arc<LaunchContext>>,
     pub(super) cancel: CancellationToken,
     pub(super) followed: Arc<AtomicBool>,
-    /// Held for as long as the session is open.
-    pub(super) lock: Option<SessionLock>,
-    /// Where updates of its foreground agents go.
+    pub(super) persisted: bool,
+    /// Where updates of its foreground agents go: the token of the prompt that runs.
     pub(super) updates: Option<protocol::ProgressToken>,
 }
 
@@ -61,6 +59,13 @@ pub(crate) enum Heard {
 pub(crate) enum Resume {
     Latest,
     Id(SessionId),
+}
+
+/// The tokens that came with a prompt.
+#[derive(Debug, Default)]
+pub(crate) struct PromptTokens {
+    pub(crate) work_done: Option<protocol::ProgressToken>,
+    pub(crate) updates: Option<protocol::ProgressToken>,
 }
 
 /// A prompt that a session has taken.
@@ -107,10 +112,14 @@ impl PromptTicket {
 
 impl Drop for PromptTicket {
     fn drop(&mut self) {
-        if !self.answered {
-            let (session, prompt) = (self.started.session.clone(), self.started.prompt.clone());
-            self.manager.post(move |manager| manager.withdraw_prompt(&session, prompt));
-        }
+        let (session, prompt, answered) =
+            (self.started.session.clone(), self.started.prompt.clone(), self.answered);
+        self.manager.post(move |manager| {
+            manager.prompt_ended(&prompt);
+            if !answered {
+                manager.withdraw_prompt(&session, prompt);
+            }
+        });
     }
 }
 
@@ -160,17 +169,13 @@ impl Manager {
         if open.listener.is_some() {
             handle.watch(true);
         }
-        let driver = self.drivers.spawn(parent::drive(built.session, cancel.clone(), open.listener));
+        let persisted = built.lock.is_some();
+        let driver =
+            self.drivers.spawn(parent::drive(built.session, cancel.clone(), open.listener, built.lock));
         self.driven.insert(driver.id(), id.clone());
         self.watch_more();
-        let session = ParentSession {
-            handle,
-            context: built.context,
-            cancel,
-            followed,
-            lock: built.lock,
-            updates: None,
-        };
+        let session =
+            ParentSession { handle, context: built.context, cancel, followed, persisted, updates: None };
         self.sessions.insert(id.clone(), session);
         self.default_session = Some(id.clone());
         Ok(id)
@@ -211,16 +216,15 @@ impl Manager {
         &mut self,
         session: Option<SessionId>,
         mut prompt: Prompt,
-        updates: Option<protocol::ProgressToken>,
+        tokens: PromptTokens,
     ) -> Result<StartedPrompt, Failure> {
         let id = self.session_or_default(session)?;
         let name = prompt.prompt_id.get_or_insert_with(|| PromptId::new(ids::unique("p"))).clone();
-        let session = self.sessions.get_mut(&id).ok_or_else(Failure::gone)?;
-        if updates.is_some() {
-            session.updates = updates;
-        }
-        let answer = session.handle.prompt(prompt);
-        Ok(StartedPrompt { session: id, run: RunId::new(format!("run-{name}")), prompt: name, answer })
+        let answer = self.parent(&id)?.handle.prompt(prompt);
+        let run = RunId::new(format!("run-{name}"));
+        let started = StartedPrompt { session: id, run, prompt: name, answer };
+        self.follow_prompt(&started, tokens.work_done, tokens.updates);
+        Ok(started)
     }
 
     /// Takes a prompt back. Others of the session stay queued.
@@ -359,7 +363,7 @@ impl Manager {
         let parent = self.parent(id)?;
         let info = parent.handle.info();
         let context = Arc::clone(&parent.context.borrow());
-        let persisted = parent.lock.is_some();
+        let persisted = parent.persisted;
         Ok(async move {
             let info = info.await.ok_or_else(Failure::gone)?;
             Ok(SessionInfo {

@@ -1,17 +1,16 @@
 //! What people are told without having a pane for it: progress of prompts, ends of what a command started, warnings.
 
-use protocol::{AgentResultResult, AgentSummary, ProgressToken};
+use protocol::{AgentResultResult, AgentSummary};
 use roster::Refusal;
 use tower_lsp::ls_types::MessageType;
 use vocab::{AgentId, AgentStatus};
 
-use super::{Manager, StartedPrompt, Ticket};
-use crate::delegation::text::{count, one_line, tokens};
+use super::{Manager, Ticket};
+use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::lsp::headline;
 use crate::outbox::Outgoing;
 use crate::projection;
-use crate::work_done::{Fact, Subject};
 use crate::workspace::Workspaces;
 
 impl Manager {
@@ -23,42 +22,6 @@ impl Manager {
     pub(crate) fn tell_warnings(&mut self) {
         for warning in self.ports.workspaces.take_warnings() {
             self.ports.outbox.send(Outgoing::Message(MessageType::WARNING, warning));
-        }
-    }
-
-    /// Shows a prompt's run on the token that came with it, until the prompt is answered.
-    pub(crate) fn begin_prompt_progress(&mut self, started: &StartedPrompt, token: ProgressToken) {
-        let Some(parent) = self.sessions.get(&started.session) else { return };
-        let outbox = self.ports.outbox.clone();
-        let subject = Subject::Request(token.clone());
-        outbox.work_done(subject.clone(), Fact::Begin { title: "Adjutant".to_owned() });
-        self.prompt_tokens.insert(token, (started.session.clone(), started.prompt.clone()));
-        let mut progress = parent.handle.progress();
-        self.errands.spawn(async move {
-            // Ends with the session; reports after the token's end are late and dropped by their owner.
-            while progress.changed().await.is_ok() {
-                let message = {
-                    let progress = progress.borrow_and_update();
-                    if !progress.active && progress.turns > 0 {
-                        break;
-                    }
-                    prompt_message(&progress)
-                };
-                outbox.work_done(subject.clone(), Fact::Report { message });
-                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-            }
-        });
-    }
-
-    /// A prompt's token is no longer live.
-    pub(crate) fn end_prompt_progress(&mut self, token: &ProgressToken) {
-        self.prompt_tokens.remove(token);
-    }
-
-    /// The client cancelled a prompt's progress: that prompt is taken back.
-    pub(crate) fn abort_prompt_of(&mut self, token: &ProgressToken) {
-        if let Some((session, prompt)) = self.prompt_tokens.remove(token) {
-            self.withdraw_prompt(&session, prompt);
         }
     }
 
@@ -121,14 +84,4 @@ impl Manager {
             transcript: None,
         })
     }
-}
-
-fn prompt_message(progress: &session::RunProgress) -> String {
-    let mut parts = Vec::new();
-    parts.extend(progress.activity.as_deref().map(|activity| one_line(activity, 100)));
-    parts.push(count(progress.turns, "turn"));
-    if progress.usage.total > 0 {
-        parts.push(tokens(progress.usage.total));
-    }
-    parts.join(" · ")
 }
