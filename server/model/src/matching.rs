@@ -5,8 +5,9 @@ use crate::ModelInfo;
 /// The least score that counts as a match.
 const ENOUGH: f64 = 20.0;
 
-/// The place of the model that `query` means: its full id, else the best of the similar ones, else the same again
-/// with the provider left out, since people remember an id better than who serves it.
+/// The place of the model that `query` means: its full id, else the best of the similar ones, else the one of the same
+/// id elsewhere, since people remember an id better than who serves it. No more than that: who names a provider must
+/// not find what they write with another one because a few letters are alike.
 pub(crate) fn find(query: &str, models: &[&ModelInfo]) -> Option<usize> {
     let query = query.trim();
     if query.is_empty() {
@@ -15,8 +16,8 @@ pub(crate) fn find(query: &str, models: &[&ModelInfo]) -> Option<usize> {
     let exact = models.iter().position(|model| model.full_id().eq_ignore_ascii_case(query));
     exact.or_else(|| similar(query, models)).or_else(|| {
         let (_, bare) = query.split_once('/')?;
-        let exact = models.iter().position(|model| model.id.eq_ignore_ascii_case(bare));
-        exact.or_else(|| similar(bare, models))
+        let bare = undated(bare);
+        models.iter().position(|model| undated(&model.id) == bare)
     })
 }
 
@@ -36,6 +37,19 @@ fn plain(text: &str) -> String {
     text.trim().to_lowercase().replace('.', "-")
 }
 
+/// An id as it is compared, without the date of its release.
+fn undated(id: &str) -> String {
+    let id = plain(id);
+    match id.rsplit_once('-') {
+        Some((rest, date)) if is_date(date) => rest.to_owned(),
+        _ => id,
+    }
+}
+
+fn is_date(token: &str) -> bool {
+    token.len() == 8 && token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn score(query: &str, model: &ModelInfo) -> f64 {
     let (id, full, name) = (plain(&model.id), plain(&model.full_id()), plain(&model.name));
     let share = |of: &str| query.len() as f64 / of.len().max(1) as f64;
@@ -49,7 +63,6 @@ fn score(query: &str, model: &ModelInfo) -> f64 {
         return 40.0 + 20.0 * share(&name);
     }
     let provider = plain(&model.provider);
-    let is_date = |token: &str| token.len() == 8 && token.bytes().all(|byte| byte.is_ascii_digit());
     let mut tokens =
         query.split([' ', '-', '/']).filter(|token| !token.is_empty() && !is_date(token)).peekable();
     let all_found = tokens.peek().is_some()
@@ -91,11 +104,12 @@ mod tests {
             ("local", "lab/qwen/coder"),
             ("qwen/coder", "lab/qwen/coder"),
             ("elsewhere/gpt-5.1", "openai/gpt-5.1"),
+            ("elsewhere/Claude-Sonnet-4.5-20250929", "anthropic/claude-sonnet-4-5"),
         ];
         for (query, expected) in table {
             assert_eq!(found(query).as_deref(), Some(expected), "{query}");
         }
-        for query in ["", "  ", "llama", "20250929", "anthropic/llama"] {
+        for query in ["", "  ", "llama", "20250929", "anthropic/llama", "gone/g", "gone/haiku", "gone/"] {
             assert_eq!(found(query), None, "{query:?}");
         }
     }

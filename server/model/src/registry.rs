@@ -1,8 +1,9 @@
 //! Which models there are, and which of them can be asked.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::access;
@@ -66,6 +67,8 @@ pub struct Registry {
     embedded: Vec<Arc<dyn ModelClient>>,
     http: Arc<Http>,
     options: RegistryOptions,
+    /// The variables that were looked up for keys and headers.
+    variables: BTreeSet<String>,
 }
 
 /// One model and, where it can be asked, its client.
@@ -84,7 +87,8 @@ impl Registry {
     /// [`load`](Self::load) with limits or an environment of its own.
     pub fn load_with(path: &Path, options: RegistryOptions) -> (Self, Vec<Diagnostic>) {
         let http = Arc::new(Http::new(options.timeouts, options.connections));
-        let mut registry = Self { entries: Vec::new(), embedded: Vec::new(), http, options };
+        let mut registry =
+            Self { entries: Vec::new(), embedded: Vec::new(), http, options, variables: BTreeSet::new() };
         let diagnostics = registry.reload(path);
         (registry, diagnostics)
     }
@@ -100,13 +104,21 @@ impl Registry {
             }
         };
         self.entries.clear();
+        let (env, asked) = remembering(&self.options.env);
         for provider in with_built_in(described) {
-            let (entries, problems) = access::entries(&provider, &self.http, &self.options.env);
+            let (entries, problems) = access::entries(&provider, &self.http, &env);
             self.entries.extend(entries);
             let report = |message| Diagnostic { path: path.to_owned(), line: None, message };
             diagnostics.extend(problems.into_iter().map(report));
         }
+        self.variables.append(&mut asked.lock().unwrap_or_else(PoisonError::into_inner));
         diagnostics
+    }
+
+    /// The variables of the environment that keys and headers come from, by whatever name a person gave them: what
+    /// commands of a model must not see. Names of earlier readings of the file stay.
+    pub fn credential_variables(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().map(String::as_str)
     }
 
     /// How long a provider may be silent, for requests that begin from now on.
@@ -180,6 +192,17 @@ impl Registry {
         let known = names.join(", ");
         ModelError::UnknownModel { query: query.to_owned(), known }
     }
+}
+
+/// The same lookup, and the names that it is asked for.
+fn remembering(env: &EnvLookup) -> (EnvLookup, Arc<Mutex<BTreeSet<String>>>) {
+    let asked: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let (env, names) = (Arc::clone(env), Arc::clone(&asked));
+    let lookup: EnvLookup = Arc::new(move |name| {
+        names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        env(name)
+    });
+    (lookup, asked)
 }
 
 /// What the file describes, laid over what is built in.

@@ -209,3 +209,21 @@ fn models_of_this_process_come_last_and_replace_their_like() {
     assert_eq!(registry.reload(&dir.path().join("none.json")), []);
     assert_eq!(resolved(&registry, "demo"), "offline/demo", "a reload keeps it");
 }
+
+#[test]
+fn the_variables_that_hold_keys_are_known() {
+    let text = r#"{"providers":{"lab":{"baseUrl":"http://127.0.0.1:1/v1","api":"openai-completions","apiKey":"$MINE",
+        "headers":{"X-Team":"${TEAM_PASS}"},"models":[{"id":"m"}]}}}"#;
+    let (registry, _) = load(Some(text), &[("MINE", "k")]);
+    let names: Vec<_> = registry.credential_variables().collect();
+    for name in ["MINE", "TEAM_PASS", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+}
+
+#[test]
+fn a_model_of_a_provider_that_is_gone_is_unknown() {
+    let (registry, _) = load(None, &[("OPENAI_API_KEY", "sk-o")]);
+    let error = registry.resolve("lab/m").err();
+    assert!(matches!(error, Some(ModelError::UnknownModel { .. })), "{error:?}");
+}
