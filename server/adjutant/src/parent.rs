@@ -44,6 +44,8 @@ pub(crate) struct Built {
     pub(crate) context: watch::Sender<Arc<LaunchContext>>,
     /// The right to write the session's files; none for one that is kept nowhere.
     pub(crate) lock: Option<SessionLock>,
+    /// Why its history is not kept although it should be.
+    pub(crate) trouble: Option<String>,
 }
 
 /// Builds a new session, or opens one from its file under its lock.
@@ -56,7 +58,7 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
             Some(fault) => Failure::from(&error).hint(format!("models.json has a fault: {fault}")),
             None => Failure::from(&error),
         })?;
-    let Place { storage, files, lock, exists } = place(plan)?;
+    let Place { storage, files, lock, exists, trouble } = place(plan)?;
     let context = LaunchContext {
         session: plan.id.clone(),
         workspace: Arc::clone(workspace),
@@ -92,7 +94,7 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
     };
     let built = if exists { Session::reopen(config) } else { Session::new(config) };
     let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
-    Ok(Built { session, context, lock })
+    Ok(Built { session, context, lock, trouble })
 }
 
 /// Serves a parent session until it is closed.
@@ -121,11 +123,19 @@ struct Place {
     files: Option<SessionPaths>,
     lock: Option<SessionLock>,
     exists: bool,
+    /// Why it is kept nowhere although it should be.
+    trouble: Option<String>,
+}
+
+impl Place {
+    fn nowhere() -> Self {
+        Self { storage: Storage::Ephemeral, files: None, lock: None, exists: false, trouble: None }
+    }
 }
 
 fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
     if plan.ephemeral {
-        return Ok(Place { storage: Storage::Ephemeral, files: None, lock: None, exists: false });
+        return Ok(Place::nowhere());
     }
     let workspace = &plan.workspace;
     let failed = |error: StorageError| {
@@ -141,9 +151,16 @@ fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
     if plan.must_exist && !exists {
         return Err(Failure::unknown_session(plan.id.as_str()));
     }
-    let lock = SessionLock::acquire(&paths).map_err(failed)?;
+    let lock = match SessionLock::acquire(&paths) {
+        Ok(lock) => lock,
+        // Outcome and delivery stand without a history; the person is told that there is none.
+        Err(error @ StorageError::Io { .. }) if !exists => {
+            return Ok(Place { trouble: Some(error.to_string()), ..Place::nowhere() });
+        }
+        Err(error) => return Err(failed(error)),
+    };
     let storage = Storage::File(workspace.writer.file(paths.session_file()));
-    Ok(Place { storage, files: Some(paths), lock: Some(lock), exists })
+    Ok(Place { storage, files: Some(paths), lock: Some(lock), exists, trouble: None })
 }
 
 fn system_prompt(workspace: &Workspace) -> String {

@@ -192,12 +192,14 @@ impl Workspaces {
         if let Some(model) = &self.sources.model {
             settings.model = Some(model.clone());
         }
-        let mut disk = LocalDisk::new(folder).with_spill_folder(dirs.state().join("spill"));
+        let (registry, models_fault) = self.registry(&settings);
+        let mut disk = LocalDisk::new(folder)
+            .with_spill_folder(dirs.state().join("spill"))
+            .with_scrubbed_variables(registry.credential_variables().map(str::to_owned));
         if let Some(guard) = &self.sources.exec_guard {
             disk = disk.with_exec_guard(guard);
         }
         let environment: Arc<dyn Environment> = Arc::new(disk);
-        let (registry, models_fault) = self.registry(&settings);
         Workspace {
             folder: folder.to_owned(),
             registry,
@@ -244,7 +246,7 @@ impl Workspaces {
     }
 
     /// Keeps a warning for a person, once.
-    fn warn(&mut self, warning: String) {
+    pub(crate) fn warn(&mut self, warning: String) {
         if self.told.insert(warning.clone()) {
             tracing::warn!("{warning}");
             self.warnings.push(warning);

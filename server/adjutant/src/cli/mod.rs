@@ -116,6 +116,9 @@ pub fn main() -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(u8::from(error.use_stderr()) * 2));
         }
     };
+    if let Some(file) = cli.models.as_ref().filter(|file| !file.is_file()) {
+        anyhow::bail!("{} cannot be read: there is no such file", file.display());
+    }
     let place = server::Place { models_file: cli.models, offline: cli.embedded_offline };
     match cli.command {
         Some(Command::Run(args)) => run::run(&place, args),

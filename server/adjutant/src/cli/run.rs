@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use vocab::{RunStop, SessionId};
 
 use super::RunArgs;
-use super::server::{Place, raise_file_limit, start_log, stop_signal};
+use super::server::{Place, hide_environment, raise_file_limit, start_log, stop_signal};
 use crate::clock::Clock;
 use crate::manager::{Heard, Manager, ManagerHandle, OpenSession, Ports, PromptTokens, manager};
 use crate::outbox::Outbox;
@@ -23,7 +23,12 @@ const REST_CHECK: Duration = Duration::from_millis(50);
 
 /// Runs the prompt. The exit code is 0 only if the last run ended well.
 pub(super) fn run(place: &Place, args: RunArgs) -> anyhow::Result<ExitCode> {
+    if args.prompt.trim().is_empty() {
+        writeln!(std::io::stderr().lock(), "adjutant: the prompt is empty; say what is to be done")?;
+        return Ok(ExitCode::from(2));
+    }
     raise_file_limit();
+    hide_environment();
     let dirs = project::StateDirs::from_environment()?;
     let _log = start_log(&dirs);
     let mut sources = place.sources(dirs)?;
@@ -104,7 +109,7 @@ async fn converse(manager: &ManagerHandle, args: RunArgs) -> anyhow::Result<Exit
 
 /// Prints what a run came to, and says whether it ended well.
 fn print(session: &SessionId, outcome: &RunOutcome, as_json: bool) -> anyhow::Result<bool> {
-    let well = matches!(outcome.stop, RunStop::EndTurn | RunStop::Length) && outcome.error.is_none();
+    let well = outcome.stop == RunStop::EndTurn && outcome.error.is_none();
     if as_json {
         print_line(&json!({
             "sessionId": session,
@@ -121,8 +126,15 @@ fn print(session: &SessionId, outcome: &RunOutcome, as_json: bool) -> anyhow::Re
     if !outcome.text.trim().is_empty() {
         writeln!(std::io::stdout().lock(), "{}\n", outcome.text.trim())?;
     }
-    if let Some(error) = &outcome.error {
-        writeln!(std::io::stderr().lock(), "adjutant: {error}")?;
+    let said = match (&outcome.error, outcome.stop) {
+        (Some(error), _) => Some(error.to_string()),
+        (None, RunStop::Length) => Some("the answer was cut at the model's output limit".to_owned()),
+        (None, RunStop::Refusal) => Some("the model refused to answer".to_owned()),
+        (None, RunStop::Limit) => Some("a limit of the settings ended the run".to_owned()),
+        (None, RunStop::Aborted | RunStop::Error | RunStop::EndTurn) => None,
+    };
+    if let Some(said) = said {
+        writeln!(std::io::stderr().lock(), "adjutant: {said}")?;
     }
     Ok(well)
 }

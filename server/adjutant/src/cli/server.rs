@@ -53,6 +53,7 @@ pub(super) fn exec_guard() -> Option<PathBuf> {
 /// Serves an editor until it is gone.
 pub(super) fn serve_stdio(place: &Place) -> anyhow::Result<ExitCode> {
     raise_file_limit();
+    hide_environment();
     let output = private_stdout().context("stdout cannot be taken over")?;
     let dirs = StateDirs::from_environment()?;
     let _log = start_log(&dirs);
@@ -72,6 +73,16 @@ pub(super) fn serve_stdio(place: &Place) -> anyhow::Result<ExitCode> {
     // The runtime would wait for the thread that reads stdin, which nobody may ever close.
     runtime.shutdown_background();
     Ok(if ended == Ended::Orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Keeps our environment, in which keys may be, from the commands that we run: they are of the same user, and could read it
+/// in `/proc` otherwise.
+pub(super) fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+    {
+        tracing::info!(%error, "commands can read the server's environment");
+    }
 }
 
 /// Takes stdout for the protocol and points the usual descriptor at stderr, so that a stray print cannot reach the client.

@@ -135,7 +135,7 @@ impl Delegation {
     async fn find(&self, reference: &str) -> Result<vocab::AgentId, Failure> {
         let (session, reference) =
             (self.session.clone(), reference.trim().trim_start_matches('@').to_owned());
-        self.manager.call(move |manager| manager.find_agent(Some(&session), &reference)).await?
+        self.manager.call(move |manager| manager.find_own_agent(&session, &reference)).await?
     }
 }
 

@@ -9,6 +9,9 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufRead
 /// Larger messages are skipped.
 pub(super) const MAX_FRAME_BYTES: usize = 64 << 20;
 
+/// Room for a message that is kept for the next one.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// The method of the request that stands for a frame that could not be used; `params` has `code`, `message`
 /// and the `id` to answer under.
 pub(super) const BAD_FRAME: &str = "adjutant/internal/badFrame";
@@ -64,6 +67,9 @@ pub(super) async fn sift(input: impl AsyncRead + Unpin, mut output: DuplexStream
         });
         if write_message(&mut output, &message).await.is_err() {
             return;
+        }
+        if body.capacity() > KEPT_BYTES {
+            body = Vec::new();
         }
     }
 }

@@ -111,8 +111,10 @@ async fn session_open(backend: &Backend, params: SessionOpenParams) -> Result<Se
         ephemeral: params.ephemeral,
         ..OpenSession::default()
     };
+    let names_nothing = open.id.is_none() && open.resume.is_none() && open.cwd.is_none() && !open.ephemeral;
     let info = backend.manager.call(move |manager| {
-        let id = manager.open_session(open)?;
+        let id =
+            if names_nothing { manager.session_or_default(None)? } else { manager.open_session(open)? };
         manager.session_info(&id)
     });
     info.await??.await

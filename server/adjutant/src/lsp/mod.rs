@@ -107,12 +107,14 @@ where
     }))
     .finish();
     let (frames_out, frames_in) = tokio::io::duplex(1 << 20);
-    let pump = tokio::spawn(pump);
+    let mut pump = tokio::spawn(pump);
     let serving = Server::new(frames_in, buffered, socket)
         .concurrency_level(CONCURRENT_HANDLERS)
         .serve(Guard { inner: service });
     tokio::select! {
         () = serving => {}
+        // The client takes nothing any more.
+        _ = &mut pump => {}
         () = frames::sift(input, frames_out) => {}
         () = stop => {}
         () = parent_gone(life.parent.subscribe()) => {}

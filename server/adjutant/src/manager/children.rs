@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use protocol::ErrorCode;
 use roster::{CallId, Input, Reply, Steer};
 use session::{
     Prompt, PromptOrigin, RunOutcome, RunProgress, Session, SessionHandle, SteerAuthor, SteerRequest,
@@ -15,6 +16,7 @@ use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId,
 
 use super::Manager;
 use crate::child::{self, ChildPlan};
+use crate::failure::Failure;
 use crate::launch::Prepared;
 use crate::outbox::Outgoing;
 use crate::projection;
@@ -37,12 +39,20 @@ pub(super) enum ChildState {
         file: Option<PathBuf>,
     },
     Running {
+        run: u32,
         handle: SessionHandle,
         progress: watch::Receiver<RunProgress>,
         cancel: CancellationToken,
         task: AbortHandle,
     },
     Idle(Box<Session>),
+}
+
+impl Child {
+    /// Whether this run of it is the one that is running.
+    fn runs(&self, run: u32) -> bool {
+        matches!(self.state, ChildState::Running { run: running, .. } if running == run)
+    }
 }
 
 /// What a child's task returns: the session lives on.
@@ -74,7 +84,7 @@ impl Manager {
     pub(super) fn start_child(&mut self, agent: &AgentId, run: u32, prompt: String, steers: Vec<Steer>) {
         let path = self.path_of(agent);
         let Some(child) = self.children.get_mut(agent) else { return };
-        let state = std::mem::replace(&mut child.state, ChildState::Away { file: None });
+        let state = std::mem::replace(&mut child.state, ChildState::Away { file: child.plan.file.clone() });
         let session = match state {
             ChildState::Idle(session) => Ok(*session),
             ChildState::Away { file } => child::build(
@@ -86,7 +96,10 @@ impl Manager {
                 &self.handle,
                 &child.followed,
             ),
-            ChildState::Running { .. } => return,
+            running @ ChildState::Running { .. } => {
+                child.state = running;
+                Err(Failure::new(ErrorCode::Internal, "the agent's run before this one has not ended"))
+            }
         };
         let mut session = match session {
             Ok(session) => session,
@@ -123,7 +136,7 @@ impl Manager {
         });
         self.running.insert(task.id(), (agent.clone(), run));
         let progress = handle.progress();
-        child.state = ChildState::Running { handle, progress, cancel, task };
+        child.state = ChildState::Running { run, handle, progress, cancel, task };
         self.apply(Input::Started { agent: agent.clone(), run });
     }
 
@@ -182,7 +195,7 @@ impl Manager {
                     ("the agent was dropped", EndReason::Lost)
                 };
                 tracing::error!(%agent, run, %failure, "a child's task failed");
-                if let Some(child) = self.children.get_mut(&agent) {
+                if let Some(child) = self.children.get_mut(&agent).filter(|child| child.runs(run)) {
                     child.state = ChildState::Away { file: child.plan.file.clone() };
                 }
                 let outcome = Outcome {
@@ -207,7 +220,8 @@ impl Manager {
             let steers = outcome.undelivered_steers.iter().map(roster_steer).collect();
             self.apply(Input::SteersExpired { agent: agent.clone(), run, steers });
         }
-        if let Some(child) = self.children.get_mut(&agent) {
+        // A run that was dropped may end after the next one has begun: its session is not the agent's any more.
+        if let Some(child) = self.children.get_mut(&agent).filter(|child| child.runs(run)) {
             child.state = ChildState::Idle(session);
         }
         self.apply(Input::Settled {
@@ -229,6 +243,7 @@ impl Manager {
             }
             if let Some(child) = self.children.get_mut(&agent)
                 && let ChildState::Idle(_) = child.state
+                && !child.followed.load(Ordering::Acquire)
                 && let Some(file) = child.plan.file.clone()
             {
                 child.state = ChildState::Away { file: Some(file) };

@@ -20,7 +20,7 @@ use roster::{CallId, Effect, Input, Reply, Roster};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use vocab::{AgentId, SessionId, SteerId};
+use vocab::{AgentId, PromptId, SessionId, SteerId};
 
 use self::children::{Child, ChildExit};
 use self::fleet::FleetFeed;
@@ -87,6 +87,8 @@ pub(crate) struct Manager {
     /// The editor's open documents.
     pub(crate) documents: OpenDocuments,
     followed_prompts: FollowedPrompts,
+    /// The ids that the client gave to prompts: each names one.
+    prompt_ids: BTreeSet<PromptId>,
     watcher: Option<project::Watcher>,
     /// Parent of every token: its cancel ends everything.
     process: CancellationToken,
@@ -118,6 +120,7 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
         last_update: None,
         documents: OpenDocuments::default(),
         followed_prompts: FollowedPrompts::new(),
+        prompt_ids: BTreeSet::new(),
         watcher: None,
         process: CancellationToken::new(),
         ending: false,

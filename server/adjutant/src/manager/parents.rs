@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use vocab::{AgentStatus, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel};
 
 use super::Manager;
+use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::ids;
 use crate::launch::LaunchContext;
@@ -163,6 +164,14 @@ impl Manager {
             followed: Arc::clone(&followed),
             listener: open.listener.clone(),
         })?;
+        if let Some(trouble) = &built.trouble {
+            self.ports.workspaces.warn(format!(
+                "This session's history is not kept: {trouble}. Set ADJUTANT_HOME to a folder that can be written."
+            ));
+            if !self.ports.headless {
+                self.tell_warnings();
+            }
+        }
         let limits = built.context.borrow().limits();
         self.apply(Input::OpenSession { session: id.clone(), limits });
         let handle = built.session.handle().clone();
@@ -219,6 +228,12 @@ impl Manager {
         tokens: PromptTokens,
     ) -> Result<StartedPrompt, Failure> {
         let id = self.session_or_default(session)?;
+        if let Some(taken) =
+            prompt.prompt_id.as_ref().filter(|prompt| !self.prompt_ids.insert((*prompt).clone()))
+        {
+            let message = format!("\"{}\" has been used for another prompt", one_line(taken.as_str(), 80));
+            return Err(Failure::bad_param("promptId", message));
+        }
         let name = prompt.prompt_id.get_or_insert_with(|| PromptId::new(ids::unique("p"))).clone();
         let answer = self.parent(&id)?.handle.prompt(prompt);
         let run = RunId::new(format!("run-{name}"));

@@ -48,6 +48,13 @@ impl Manager {
             .ok_or_else(unknown)
     }
 
+    /// As [`Self::find_agent`], for the model of a session: only its own agents are there for it.
+    pub(crate) fn find_own_agent(&self, session: &SessionId, reference: &str) -> Result<AgentId, Failure> {
+        let agent = self.find_agent(Some(session), reference)?;
+        let owned = self.roster.agent(&agent).is_some_and(|record| record.session == *session);
+        owned.then_some(agent).ok_or_else(|| Failure::unknown_agent(reference))
+    }
+
     /// The agent that a request is about; what was asked for, where there is no such agent.
     pub(super) fn find_target(&self, target: &Target) -> Result<AgentId, AgentId> {
         match target {

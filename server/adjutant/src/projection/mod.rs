@@ -9,7 +9,7 @@ use project::settings::Settings;
 use protocol::{AgentSummary, CurrentTool, Limits, SubtreeTotals, TouchKind, TouchedFile};
 use roster::{AgentRecord, Completion, Progress, Roster, TouchedPath};
 use session::{RunOutcome, RunProgress};
-use vocab::AgentStatus;
+use vocab::{AgentStatus, WaitingOn};
 
 use crate::delegation::text::{clip, count, one_line, tokens};
 
@@ -62,7 +62,8 @@ pub(crate) fn summary(roster: &Roster, record: &AgentRecord) -> AgentSummary {
         tool: progress.tool.as_ref().filter(|_| !record.status().is_final()).map(current_tool),
         tags: record.tags.clone(),
         worktree: None,
-        attention: 0,
+        // An agent's calls are asked about one by one in the row's terms: it waits, or it does not.
+        attention: u32::from(!record.status().is_final() && progress.waiting_on == Some(WaitingOn::Approval)),
         result_preview: completion.and_then(|completion| preview(&completion.outcome.text)),
         error: completion.and_then(|completion| completion.outcome.error.as_deref()).and_then(preview),
         resumable: record.status().is_final(),
