@@ -135,7 +135,7 @@ async fn session_prompt(backend: &Backend, params: SessionPromptParams) -> Resul
         if params.origin == PromptOrigin::Command {
             prompt.origin = session::PromptOrigin::Command;
         }
-        prompt.content = attachments::content(&params.attachments, &manager.documents);
+        prompt.content = attachments::content(&params.attachments, &manager.documents)?;
         if prompt.text.trim().is_empty() && prompt.content.is_empty() {
             return Err(Failure::bad_param("text", "must not be empty"));
         }
@@ -389,7 +389,7 @@ impl Backend {
         let (session, attached, wake_model) = (params.session_id, params.attachments, params.wake_model);
         let launched = self.manager.launch(move |manager| {
             let context = manager.launch_context(session)?;
-            let attached = attachments::text(&attached, &manager.documents);
+            let attached = attachments::text(&attached, &manager.documents)?;
             let request = LaunchRequest { prompt: format!("{}{attached}", request.prompt), ..request };
             context.prepare_for_person(request, wake_model)
         });

@@ -60,7 +60,11 @@ impl OpenDocuments {
 
     /// The text of a range; nothing where the document is not open or the range is empty.
     pub(crate) fn selection(&self, uri: &str, range: Range) -> Option<&str> {
-        let text = self.text(uri)?;
+        self.slice(self.text(uri)?, range)
+    }
+
+    /// The part of a text that a range means, in the client's way to count; nothing where it is empty.
+    pub(crate) fn slice<'a>(&self, text: &'a str, range: Range) -> Option<&'a str> {
         let (start, end) = byte_range(text, range, self.encoding);
         (start < end).then(|| &text[start..end])
     }
