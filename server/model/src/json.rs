@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use memchr::memchr;
 use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ModelError;
@@ -172,6 +173,15 @@ pub(crate) fn put_field(out: &mut Vec<u8>, name: &str, text: &str) {
     put_string(out, name);
     out.push(b':');
     put_string(out, text);
+}
+
+/// Far more tokens than any request has; sums of so many requests as there can be still fit.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+
+/// A count of tokens, whatever kind of number a provider writes; absurd ones are cut down.
+pub(crate) fn tokens(value: &Value) -> Option<u64> {
+    let count = value.as_u64().or_else(|| value.as_f64().map(|float| float.max(0.0) as u64))?;
+    Some(count.min(MOST_TOKENS))
 }
 
 #[cfg(test)]

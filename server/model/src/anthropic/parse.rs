@@ -7,7 +7,7 @@ use vocab::Usage;
 
 use crate::assembly::{Assembly, Kind};
 use crate::classify;
-use crate::json::{Text, malformed, number};
+use crate::json::{Text, malformed, number, tokens};
 use crate::{FinishReason, ModelError};
 
 /// Reads one stream.
@@ -232,7 +232,7 @@ impl Counts {
     fn update(&mut self, usage: &RawValue) {
         let Ok(usage) = serde_json::from_str::<Value>(usage.get()) else { return };
         let take = |name: &str, count: &mut u64| {
-            if let Some(number) = usage.get(name).and_then(Value::as_u64) {
+            if let Some(number) = usage.get(name).and_then(tokens) {
                 *count = number;
             }
         };

@@ -7,7 +7,7 @@ use vocab::Usage;
 
 use crate::assembly::{Assembly, Kind};
 use crate::classify;
-use crate::json::{First, Text, each, malformed, number};
+use crate::json::{First, Text, each, malformed, number, tokens};
 use crate::{AssistantBlock, FinishReason, ModelError};
 
 /// Where servers put a model's thinking. The name of the field is kept as the signature of the block.
@@ -252,8 +252,7 @@ fn is_something(error: &RawValue) -> bool {
 
 /// Usage in our words, where cached tokens are no part of the input.
 pub(crate) fn read_usage(usage: &Value) -> Option<Usage> {
-    let number = |value: &Value| value.as_u64().or_else(|| value.as_f64().map(|float| float.max(0.0) as u64));
-    let at = |pointer: &str| usage.pointer(pointer).and_then(number);
+    let at = |pointer: &str| usage.pointer(pointer).and_then(tokens);
     let prompt = at("/prompt_tokens");
     let output = at("/completion_tokens");
     if prompt.is_none() && output.is_none() {

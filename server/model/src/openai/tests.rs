@@ -476,6 +476,7 @@ fn bytes_that_are_no_text_are_replaced() {
 fn usage_is_read_from_wherever_it_is() {
     let table = [
         (json!({"prompt_tokens": 10, "completion_tokens": 3}), Some((10, 3, 0, 0))),
+        (json!({"prompt_tokens": 1e30, "completion_tokens": -3}), Some((1_000_000_000_000, 0, 0, 0))),
         (
             json!({"prompt_tokens": 10, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}),
             Some((6, 3, 4, 0)),
