@@ -13,10 +13,12 @@ use session::{
 };
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::sync::watch;
 use vocab::{AgentId, PermissionMode, SessionId, ThinkingLevel};
 
 use crate::delegation;
 use crate::failure::Failure;
+use crate::launch::LaunchContext;
 use crate::manager::{ManagerHandle, Ports};
 use crate::outbox::{Outbox, Outgoing};
 use crate::permission;
@@ -33,7 +35,10 @@ pub(crate) struct ChildPlan {
     pub(crate) thinking: ThinkingLevel,
     pub(crate) system_prompt: Arc<str>,
     pub(crate) tool_policy: ToolPolicy,
+    /// The widest mode that it runs in; its session's may be narrower by now.
     pub(crate) mode: PermissionMode,
+    /// What its session may do, as it is at each call. Known once it is under the manager's control.
+    pub(crate) rights: Option<watch::Receiver<Arc<LaunchContext>>>,
     pub(crate) limits: RunLimits,
     /// Where its transcript goes; nowhere in an ephemeral session.
     pub(crate) file: Option<PathBuf>,
@@ -55,8 +60,9 @@ pub(crate) fn build(
         None => Storage::Ephemeral,
     };
     let gate = permission::Gate {
-        workspace: Arc::clone(workspace),
-        mode: permission::Mode::Fixed(plan.mode),
+        session: plan.rights.clone().ok_or_else(|| Failure::unknown_session(plan.session.as_str()))?,
+        at_most: Some(plan.mode),
+        environment: Arc::clone(&workspace.environment),
         path,
         outbox: ports.outbox.clone(),
         headless: ports.headless,

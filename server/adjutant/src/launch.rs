@@ -151,6 +151,7 @@ impl LaunchContext {
             model: Arc::clone(&model),
             thinking,
             mode,
+            rights: None,
             limits: run_limits(settings, max_turns),
             file,
         };

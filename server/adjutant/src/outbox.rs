@@ -46,7 +46,7 @@ pub(crate) enum Outgoing {
         uri: lsp::Uri,
         selection: Option<lsp::Range>,
     },
-    /// Answered when everything before it has been handed to the client's stream.
+    /// Answered when everything before it is in the client's stream.
     Flush(oneshot::Sender<()>),
 }
 
@@ -78,6 +78,11 @@ impl Outbox {
             // The task ends only with the server.
             let _ = sender.send(message);
         }
+    }
+
+    /// Says that a request is sent to the client beside the outbox.
+    pub(crate) fn giving(&self) {
+        self.level.giving();
     }
 
     /// Whether the client is so far behind that what can be merged should wait.
@@ -196,12 +201,16 @@ impl Task {
                     .send_notification::<RawProgress>(json!({ "token": token, "value": update }))
                     .await;
             }
-            Outgoing::Message(kind, text) => self.client.show_message(kind, text).await,
+            Outgoing::Message(kind, text) => {
+                self.level.giving();
+                self.client.show_message(kind, text).await;
+            }
             Outgoing::Ask { text, buttons, reply } => self.ask(text, buttons, reply),
             Outgoing::ShowDocument { uri, selection } => {
                 let params = ShowDocumentParams { uri, external: None, take_focus: Some(true), selection };
-                let client = self.client.clone();
+                let (client, level) = (self.client.clone(), self.level.clone());
                 self.requests.push(Box::pin(async move {
+                    level.giving();
                     if let Err(error) = client.send_request::<request::ShowDocument>(params).await {
                         tracing::info!(%error, "the client showed no document");
                     }
@@ -209,7 +218,12 @@ impl Task {
                 }));
             }
             Outgoing::Flush(reply) => {
-                let _ = reply.send(());
+                let level = self.level.clone();
+                self.requests.push(Box::pin(async move {
+                    level.all_sent().await;
+                    let _ = reply.send(());
+                    None
+                }));
             }
         }
     }
@@ -219,6 +233,7 @@ impl Task {
         M: ServerNotification + Send,
         M::Params: Sync,
     {
+        self.level.giving();
         self.client.send_notification::<Row<M>>(params).await;
     }
 
@@ -255,8 +270,9 @@ impl Task {
     fn ask(&mut self, text: String, buttons: Vec<String>, mut reply: oneshot::Sender<Answer>) {
         let actions =
             buttons.into_iter().map(|title| MessageActionItem { title, properties: [].into() }).collect();
-        let client = self.client.clone();
+        let (client, level) = (self.client.clone(), self.level.clone());
         self.requests.push(Box::pin(async move {
+            level.giving();
             let answer = tokio::select! {
                 answer = client.show_message_request(MessageType::WARNING, text, Some(actions)) => answer,
                 () = reply.closed() => return None,
@@ -274,9 +290,10 @@ impl Task {
         for act in acts {
             match act {
                 Act::Create { subject, token } => {
-                    let client = self.client.clone();
+                    let (client, level) = (self.client.clone(), self.level.clone());
                     let params = lsp::WorkDoneProgressCreateParams { token: lsp_token(token) };
                     self.requests.push(Box::pin(async move {
+                        level.giving();
                         let answer = client.send_request::<request::WorkDoneProgressCreate>(params).await;
                         Some((subject, answer.is_ok()))
                     }));
@@ -300,6 +317,7 @@ impl Task {
     }
 
     async fn progress(&mut self, token: ProgressToken, value: Value) {
+        self.level.giving();
         self.client.send_notification::<RawProgress>(json!({ "token": token, "value": value })).await;
     }
 }

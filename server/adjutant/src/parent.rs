@@ -72,8 +72,9 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
     let system_prompt = Arc::clone(&context.system_prompt);
     let (context, contexts) = watch::channel(Arc::new(context));
     let gate = permission::Gate {
-        workspace: Arc::clone(workspace),
-        mode: permission::Mode::OfSession(contexts.clone()),
+        session: contexts.clone(),
+        at_most: None,
+        environment: Arc::clone(&workspace.environment),
         path: Vec::new(),
         outbox: plan.ports.outbox.clone(),
         headless: plan.ports.headless,

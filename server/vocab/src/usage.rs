@@ -27,7 +27,8 @@ pub struct Usage {
 impl Usage {
     /// Usage of one request, with its `total` worked out and no price.
     pub fn of_tokens(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Self {
-        Self { input, output, cache_read, cache_write, total: input + output + cache_write, cost_usd: None }
+        let total = input.saturating_add(output).saturating_add(cache_write);
+        Self { input, output, cache_read, cache_write, total, cost_usd: None }
     }
 
     /// Whether nothing was used at all.
@@ -44,11 +45,12 @@ impl AddAssign for Usage {
             (_, true) => self.cost_usd,
             _ => self.cost_usd.zip(other.cost_usd).map(|(a, b)| a + b),
         };
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.total += other.total;
+        // Numbers may come from a file that somebody has touched: a sum is capped, never a fault.
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.total = self.total.saturating_add(other.total);
     }
 }
 
@@ -72,6 +74,13 @@ mod tests {
         assert_eq!(sum.cost_usd, None);
         sum += priced(1, Some(1.0));
         assert_eq!(sum.cost_usd, None, "once unknown, unknown for good");
+    }
+
+    #[test]
+    fn absurd_numbers_are_capped() {
+        let mut sum = Usage::of_tokens(u64::MAX, 1, 0, 0);
+        sum += Usage::of_tokens(u64::MAX, 1, 1, 1);
+        assert_eq!(sum.total, u64::MAX);
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl Backend {
             return;
         }
         let item = ConfigurationItem { scope_uri: None, section: Some("adjutant".to_owned()) };
+        self.outbox.giving();
         match self.client.configuration(vec![item]).await {
             Ok(mut sections) if !sections.is_empty() => self.settings_changed(sections.swap_remove(0)),
             Ok(_) => {}

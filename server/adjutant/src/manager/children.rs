@@ -66,7 +66,8 @@ pub(super) struct ChildExit {
 impl Manager {
     /// Puts an agent that has been prepared under the core's control.
     pub(super) fn spawn(&mut self, call: CallId, prepared: Prepared, reply: oneshot::Sender<Reply>) {
-        let Prepared { request, plan, notes: _ } = prepared;
+        let Prepared { request, mut plan, notes: _ } = prepared;
+        plan.rights = self.sessions.get(&plan.session).map(|session| session.context.subscribe());
         let agent = request.agent.clone();
         let child = Child {
             plan: Arc::new(plan),

@@ -106,7 +106,8 @@ impl PromptTicket {
         match answer {
             Some(PromptAnswer::Ended(outcome)) => Ok(Some(outcome)),
             Some(PromptAnswer::Withdrawn) => Ok(None),
-            None => Err(Failure::gone()),
+            None => Err(Failure::new(ErrorCode::Failed, "the session ended before the prompt was answered")
+                .hint("open it again; if this repeats, the log has the reason")),
         }
     }
 }
@@ -381,6 +382,8 @@ impl Manager {
         let persisted = parent.persisted;
         Ok(async move {
             let info = info.await.ok_or_else(Failure::gone)?;
+            // The file is made by the first prompt or agent.
+            let file = info.file.filter(|file| persisted && file.exists());
             Ok(SessionInfo {
                 session_id: info.id,
                 title: info.title.map_or_else(|| "New session".to_owned(), |title| title.to_string()),
@@ -388,8 +391,8 @@ impl Manager {
                 model: info.model,
                 thinking: info.thinking,
                 permission_mode: context.mode(),
-                persisted,
-                file: info.file.map(|file| file.display().to_string()),
+                persisted: file.is_some(),
+                file: file.map(|file| file.display().to_string()),
                 usage: info.usage,
                 entry_count: info.entry_count as u64,
                 running: info.running,
@@ -404,7 +407,9 @@ impl Manager {
             let old = Arc::clone(&parent.context.borrow());
             let Ok(workspace) = self.ports.workspaces.of(Some(&old.workspace.folder)) else { continue };
             let context = Arc::new(old.with_workspace(workspace));
-            parent.handle.set_model(Arc::clone(&context.model), context.thinking);
+            if !Arc::ptr_eq(&old.model, &context.model) {
+                parent.handle.set_model(Arc::clone(&context.model), context.thinking);
+            }
             limits.push((id.clone(), context.limits()));
             parent.context.send_replace(context);
         }

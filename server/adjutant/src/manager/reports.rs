@@ -68,7 +68,7 @@ impl Manager {
                 status: done.status(),
                 text: done.outcome.text.clone(),
                 usage: done.outcome.usage,
-                partial: false,
+                partial: !matches!(done.status(), AgentStatus::Completed | AgentStatus::Steered),
                 transcript: None,
             });
         }

@@ -1,25 +1,30 @@
 //! The permission gate: a hook before every tool call, in parents and children alike. It decides by mode and rules, and
 //! where they leave it open it asks a person; until one has answered, the tool has not run.
 
+mod loose;
+mod question;
 mod rules;
 mod shell;
+#[cfg(test)]
+mod tests;
+mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use project::settings::PermissionSettings;
+use serde_json::Value;
 use session::environment::Environment;
-use session::{ExtensionFactory, ToolCallDecision, ToolCallEvent};
+use session::{ExtensionFactory, ToolCallDecision, ToolCallEvent, ToolCallTitle};
 use tokio::sync::watch;
 use vocab::{PermissionMode, ToolKind, WaitingOn};
 
-use self::rules::{Rule, Subject};
+use self::question::question;
+use self::rules::{Denial, Rule, Subject};
 use crate::delegation;
-use crate::delegation::text::one_line;
 use crate::launch::LaunchContext;
 use crate::outbox::{Answer, Outbox};
-use crate::workspace::Workspace;
 
 /// A question that was closed unanswered is asked again after this long, then ever more rarely.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -28,11 +33,16 @@ const ASK_AGAIN_AT_MOST: Duration = Duration::from_mins(10);
 const ALLOW: &str = "Allow once";
 const REFUSE: &str = "Refuse";
 
-/// What decides about the calls of one session.
+/// What decides about the calls of one conversation. Mode and rules are those of its root session at the time of the call:
+/// what a person narrows holds for everything that runs already.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    pub(crate) workspace: Arc<Workspace>,
-    pub(crate) mode: Mode,
+    /// The root session's settings as they are now.
+    pub(crate) session: watch::Receiver<Arc<LaunchContext>>,
+    /// The mode that an agent was launched with: it runs in no wider one, whatever its session may do later.
+    pub(crate) at_most: Option<PermissionMode>,
+    /// What the calls reach.
+    pub(crate) environment: Arc<dyn Environment>,
     /// Handles from the root to the agent that calls; empty for the parent session.
     pub(crate) path: Vec<String>,
     pub(crate) outbox: Outbox,
@@ -40,13 +50,23 @@ pub(crate) struct Gate {
     pub(crate) headless: bool,
 }
 
-/// Where a session's mode comes from.
-#[derive(Debug, Clone)]
-pub(crate) enum Mode {
-    /// Fixed when the child was launched.
-    Fixed(PermissionMode),
-    /// The parent session's, as its settings are now.
-    OfSession(watch::Receiver<Arc<LaunchContext>>),
+/// A tool call, as far as it is decided about.
+#[derive(Debug, Clone, Copy)]
+struct Call<'a> {
+    tool: &'a str,
+    kind: ToolKind,
+    title: &'a ToolCallTitle,
+    arguments: &'a Value,
+}
+
+impl<'a> Call<'a> {
+    fn of(event: &'a ToolCallEvent) -> Self {
+        Self { tool: &event.tool_name, kind: event.kind, title: &event.title, arguments: &event.arguments }
+    }
+
+    fn command(&self) -> Option<&'a str> {
+        self.arguments.get("command").and_then(Value::as_str)
+    }
 }
 
 /// What is to happen with a call.
@@ -71,17 +91,26 @@ pub(crate) fn extension(gate: Gate) -> ExtensionFactory {
 
 impl Gate {
     async fn decide(&self, event: ToolCallEvent) -> ToolCallDecision {
-        let refused = match self.verdict(&event) {
+        let call = Call::of(&event);
+        let refused = match self.verdict(&call) {
             Verdict::Allow => None,
             Verdict::Refuse(reason) => Some(reason),
             Verdict::Ask if self.headless => Some(format!(
                 "{} needs a person's permission, and nobody can be asked in a headless run. Use --permission-mode, or an \
                  allow rule in the settings.",
-                event.tool_name
+                call.tool
             )),
             Verdict::Ask => {
                 let _waiting = event.context.waiting(WaitingOn::Approval);
-                self.ask(&event).await
+                tokio::select! {
+                    biased;
+                    refused = self.decided(&call) => refused,
+                    refused = self.ask(&call) => refused.or_else(|| match self.verdict(&call) {
+                        // The answer may be older than a rule.
+                        Verdict::Refuse(reason) => Some(reason),
+                        Verdict::Allow | Verdict::Ask => None,
+                    }),
+                }
             }
         };
         match refused {
@@ -90,42 +119,59 @@ impl Gate {
         }
     }
 
-    fn mode(&self) -> PermissionMode {
-        match &self.mode {
-            Mode::Fixed(mode) => *mode,
-            Mode::OfSession(context) => context.borrow().mode(),
+    /// Waits until changed settings decide about a call that is being asked about.
+    async fn decided(&self, call: &Call<'_>) -> Option<String> {
+        let mut session = self.session.clone();
+        loop {
+            if session.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            match self.verdict(call) {
+                Verdict::Allow => return None,
+                Verdict::Refuse(reason) => return Some(reason),
+                Verdict::Ask => {}
+            }
         }
     }
 
-    fn verdict(&self, event: &ToolCallEvent) -> Verdict {
+    fn verdict(&self, call: &Call<'_>) -> Verdict {
         // Our own tools do nothing themselves; what an agent does passes its own gate.
-        if delegation::is_own_tool(&event.tool_name) {
+        if delegation::is_own_tool(call.tool) {
             return Verdict::Allow;
         }
-        let environment = &*self.workspace.environment;
+        let session = Arc::clone(&self.session.borrow());
+        let permissions = &session.workspace.settings.permissions;
+        let environment = &*self.environment;
         let root = environment.real_path(environment.root());
-        let paths = real_paths(environment, event);
-        let command = (event.kind == ToolKind::Execute)
-            .then(|| event.arguments.get("command").and_then(serde_json::Value::as_str).unwrap_or_default());
-        let subject = Subject { tool: &event.tool_name, command, paths: &paths, root: &root };
-        let permissions = &self.workspace.settings.permissions;
-        if rules::denies(&parsed(&permissions.deny), &subject) {
-            return Verdict::Refuse(format!("A rule of the settings denies this {} call.", event.tool_name));
+        let paths = real_paths(environment, call);
+        let command = (call.kind == ToolKind::Execute).then(|| call.command().unwrap_or_default());
+        let subject = Subject { tool: call.tool, command, paths: &paths, root: &root };
+        let denying: Vec<Rule> = permissions.deny.iter().filter_map(|text| Rule::denying(text)).collect();
+        let unclear = denying.len() < permissions.deny.len();
+        let denial = rules::denies(&denying, &subject);
+        if denial == Denial::Denied {
+            return Verdict::Refuse(format!("A rule of the settings denies this {} call.", call.tool));
         }
-        let mode = self.mode();
+        let mode = self.at_most.map_or(session.mode(), |at_most| at_most.min(session.mode()));
         let inside = paths.iter().all(|path| path.starts_with(&root));
-        let reads = matches!(event.kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
+        let reads = matches!(call.kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
         match mode {
-            PermissionMode::Auto => Verdict::Allow,
             _ if reads && inside => Verdict::Allow,
             PermissionMode::Plan => Verdict::Refuse(if reads {
                 "This path is outside the workspace; in plan mode only the workspace can be read.".to_owned()
             } else {
-                format!("{} is not available in plan mode: only reading is.", event.tool_name)
+                format!("{} is not available in plan mode: only reading is.", call.tool)
             }),
+            // A rule may deny what it runs: only a person can tell.
+            _ if denial == Denial::Hidden || unclear => Verdict::Ask,
+            PermissionMode::Auto => Verdict::Allow,
             _ if rules::allows(&parsed(&permissions.allow), &subject) => Verdict::Allow,
-            PermissionMode::AutoEdit if event.kind == ToolKind::Edit && inside && !paths.is_empty() => {
-                Verdict::Allow
+            PermissionMode::AutoEdit if call.kind == ToolKind::Edit && inside && !paths.is_empty() => {
+                if paths.iter().any(|path| decides_what_runs(path, &root)) {
+                    Verdict::Ask
+                } else {
+                    Verdict::Allow
+                }
             }
             _ => Verdict::Ask,
         }
@@ -133,29 +179,28 @@ impl Gate {
 
     /// Asks until somebody answers. A closed question is neither consent nor denial: the call waits, and is asked about
     /// again. Stopping the run, or the end of the server, drops this future with the tool not run.
-    async fn ask(&self, event: &ToolCallEvent) -> Option<String> {
-        let who = if self.path.is_empty() { "The session".to_owned() } else { self.path.join(" › ") };
-        let text = format!("{who} wants to {}: {}", verb(event.kind), one_line(&what(event), 300));
-        let limit = match self.workspace.settings.permissions.answer_limit_ms {
+    async fn ask(&self, call: &Call<'_>) -> Option<String> {
+        let text = question(&self.path, call, &*self.environment);
+        let limit = match self.session.borrow().workspace.settings.permissions.answer_limit_ms {
             0 => None,
             ms => Some(tokio::time::Instant::now() + Duration::from_millis(ms)),
         };
         let mut pause = ASK_AGAIN;
         loop {
             let asked = self.outbox.ask(text.clone(), vec![ALLOW.to_owned(), REFUSE.to_owned()]);
-            let Some(answer) = before(limit, asked).await else { return Some(too_late(event)) };
+            let Some(answer) = before(limit, asked).await else { return Some(too_late(call)) };
             match answer {
                 Answer::Button(button) if button == ALLOW => return None,
-                Answer::Button(_) => return Some(format!("The user refused this {} call.", event.tool_name)),
+                Answer::Button(_) => return Some(format!("The user refused this {} call.", call.tool)),
                 Answer::Nobody => {
                     return Some(format!(
                         "{} needs a person's permission, and the editor cannot ask for it.",
-                        event.tool_name
+                        call.tool
                     ));
                 }
                 Answer::Dismissed => {
                     if before(limit, tokio::time::sleep(pause)).await.is_none() {
-                        return Some(too_late(event));
+                        return Some(too_late(call));
                     }
                     pause = (pause * 2).min(ASK_AGAIN_AT_MOST);
                 }
@@ -172,32 +217,26 @@ async fn before<T>(limit: Option<tokio::time::Instant>, wait: impl Future<Output
     }
 }
 
-fn too_late(event: &ToolCallEvent) -> String {
-    format!("Nobody answered in time whether {} may run; it was not run.", event.tool_name)
+fn too_late(call: &Call<'_>) -> String {
+    format!("Nobody answered in time whether {} may run; it was not run.", call.tool)
 }
 
-fn verb(kind: ToolKind) -> &'static str {
-    match kind {
-        ToolKind::Read | ToolKind::Search => "read outside the workspace",
-        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => "change files",
-        ToolKind::Execute => "run a command",
-        ToolKind::Fetch => "fetch from the network",
-        ToolKind::Think | ToolKind::Other => "use a tool",
-    }
-}
-
-/// What a person has to know to decide: the command itself, else the call's title.
-fn what(event: &ToolCallEvent) -> String {
-    match event.arguments.get("command").and_then(serde_json::Value::as_str) {
-        Some(command) => command.to_owned(),
-        None if event.title.title.is_empty() => event.tool_name.to_string(),
-        None => event.title.title.clone(),
-    }
+/// Whether a file in the workspace is one from which commands or rights come: a hook of Git, its configuration, or ours.
+/// Who may edit files may not, by that, run commands.
+fn decides_what_runs(path: &Path, root: &Path) -> bool {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    inside.components().any(|part| match part {
+        // Some file systems do not tell case apart.
+        Component::Normal(name) => {
+            name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case(project::PROJECT_FOLDER)
+        }
+        _ => false,
+    })
 }
 
 /// The paths that a call touches, with links followed: a link in the workspace must not lead out of it unasked.
-fn real_paths(environment: &dyn Environment, event: &ToolCallEvent) -> Vec<PathBuf> {
-    let places = event.title.locations.iter().map(|place| place.path.as_path());
+fn real_paths(environment: &dyn Environment, call: &Call<'_>) -> Vec<PathBuf> {
+    let places = call.title.locations.iter().map(|place| place.path.as_path());
     let resolve = |path: &Path| match path.to_str().map(|path| environment.resolve(path)) {
         Some(Ok(path)) => environment.real_path(&path),
         // What cannot be resolved is in no workspace.
@@ -210,8 +249,16 @@ fn parsed(texts: &[String]) -> Vec<Rule> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// What is wrong with the rules of the settings, for a person: a rule that cannot be read does nothing.
+/// What is wrong with the rules of the settings, for a person.
 pub(crate) fn faulty_rules(permissions: &PermissionSettings) -> Vec<String> {
-    let rules = permissions.allow.iter().chain(&permissions.deny);
-    rules.filter_map(|rule| rule.parse::<Rule>().err()).map(|error| error.to_string()).collect()
+    let allow = permissions.allow.iter().filter_map(|rule| rule.parse::<Rule>().err());
+    let allow = allow.map(|error| format!("{error}. It allows nothing."));
+    let deny = permissions.deny.iter().filter_map(|text| {
+        let error = text.parse::<Rule>().err()?;
+        Some(match Rule::denying(text) {
+            None => format!("{error}. Until it is mended, every edit and every command is asked."),
+            Some(rule) => format!("{error}. Until it is mended, every call of {} is denied.", rule.tool()),
+        })
+    });
+    allow.chain(deny).collect()
 }
