@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,8 @@ const GIVE_UP: Duration = Duration::from_millis(2_500);
 const DRAIN: Duration = Duration::from_millis(250);
 /// Deltas are at least this far apart.
 const DELTA_PAUSE: Duration = Duration::from_millis(100);
+/// Starts at one time, over the whole process: more only take the processors from each other.
+static STARTS: Semaphore = Semaphore::const_new(4);
 /// One read; a thousand commands hold as many of these.
 const CHUNK: usize = 16 * 1024;
 
@@ -41,11 +44,12 @@ pub(super) async fn run(
         return Err(EnvironmentError::Cancelled);
     }
     let started = Instant::now();
-    let (running, pipe) = start(disk, &request)?;
+    let timeout = request.timeout;
+    let (running, pipe) = started_aside(disk, request, cancel).await?;
     let output = OutputBuffer::new(disk.spill_folder().map(Path::to_owned));
     let chunk = vec![0; CHUNK].into_boxed_slice();
     let mut watch = Watch { running, pipe: Some(pipe), chunk, output, on_output, end: None };
-    let report = watch.until_ended(started + request.timeout, cancel).await;
+    let report = watch.until_ended(started + timeout, cancel).await;
     watch.drain().await;
     let told = report.is_some();
     let (end, left_running) = match report {
@@ -63,6 +67,26 @@ pub(super) async fn run(
     let end = watch.end.unwrap_or(end);
     watch.running.reap(told).await;
     Ok(CommandOutcome { end, output: watch.output.finish(), left_running, duration: started.elapsed() })
+}
+
+/// A start lasts until the new process has been given a processor, so it happens on a thread that only starts commands: many
+/// at a time must not hold up whoever talks to people. What is started after our end is dropped, and ended by that.
+async fn started_aside(
+    disk: &LocalDisk,
+    request: CommandRequest,
+    cancel: &CancellationToken,
+) -> Result<(Running, Receiver), EnvironmentError> {
+    let _place = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(EnvironmentError::Cancelled),
+        place = STARTS.acquire() => place.map_err(|_| EnvironmentError::Cancelled)?,
+    };
+    let disk = disk.clone();
+    match tokio::task::spawn_blocking(move || start(&disk, &request)).await {
+        Ok(started) => started,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(EnvironmentError::Cancelled),
+    }
 }
 
 fn start(disk: &LocalDisk, request: &CommandRequest) -> Result<(Running, Receiver), EnvironmentError> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{ignore_output, request, run, workspace};
@@ -72,6 +73,35 @@ async fn a_background_process_of_the_group_does_not_hold_the_answer() {
     let outcome = run(&disk, "sleep 100 & echo done").await;
     assert_eq!((outcome.end, outcome.output.head.as_str()), (CommandEnd::Exited(0), "done\n"));
     assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+/// The first look at a call only hands its start to another thread; all of them would else start one after the other here.
+#[tokio::test]
+async fn starting_commands_holds_up_nobody_else() {
+    let (_folder, disk) = workspace();
+    let cancel = CancellationToken::new();
+    let mut calls = Vec::new();
+    for n in 0..12 {
+        calls.push(disk.spawn(request(&disk, &format!("touch made-{n}")), &cancel, ignore_output()));
+    }
+    for call in &mut calls {
+        assert!(call.now_or_never().is_none());
+    }
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(call.await.unwrap().end, CommandEnd::Exited(0));
+        assert!(disk.root().join(format!("made-{n}")).exists());
+    }
+}
+
+#[tokio::test]
+async fn a_call_dropped_while_it_starts_leaves_nothing_running() {
+    let (_folder, disk) = workspace();
+    let cancel = CancellationToken::new();
+    let mut call = disk.spawn(request(&disk, "sleep 1; touch made"), &cancel, ignore_output());
+    assert!((&mut call).now_or_never().is_none());
+    drop(call);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!disk.root().join("made").exists());
 }
 
 #[tokio::test]
