@@ -11,7 +11,7 @@ use crate::Roster;
 use crate::collector::Collector;
 use crate::delivery::Mailbox;
 use crate::effect::{Effect, Fact, Refusal, Reply};
-use crate::input::{CallId, Launch, Origin, Progress, ResumeRequest, SessionLimits, SpawnRequest};
+use crate::input::{CallId, Launch, Origin, Owner, Progress, ResumeRequest, SessionLimits, SpawnRequest};
 use crate::limits::{RunClock, Timer};
 use crate::names::Names;
 use crate::record::{AgentRecord, MAX_PAST_RUNS, PastRun, Place, Queued, Run, RunState, Running, Slot};
@@ -78,8 +78,8 @@ impl Session {
         Some(Permit(()))
     }
 
-    pub(crate) fn give_back(&mut self, permit: Permit) {
-        let Permit(()) = permit;
+    /// Takes a permit back; it is used up by this.
+    pub(crate) fn give_back(&mut self, Permit(()): Permit) {
         self.permits_in_use = self.permits_in_use.saturating_sub(1);
     }
 
@@ -105,12 +105,14 @@ impl Session {
 }
 
 impl Roster {
-    pub(crate) fn open_session(&mut self, session: SessionId, limits: SessionLimits, fx: &mut Collector) {
+    pub(crate) fn open_session(&mut self, session: &SessionId, limits: SessionLimits, fx: &mut Collector) {
         if self.ending {
             return;
         }
         self.sessions.entry(session.clone()).or_default().closing = false;
-        self.set_limits(&session, limits, fx);
+        self.set_limits(session, limits, fx);
+        // What became ready while it was closing woke nobody.
+        fx.wake(Owner::Session(session.clone()));
     }
 
     pub(crate) fn set_limits(&mut self, session: &SessionId, limits: SessionLimits, fx: &mut Collector) {
@@ -231,7 +233,7 @@ impl Roster {
             parent.live_children.insert(slot);
         }
         if background {
-            self.mailbox_mut(&owner).into_iter().for_each(|mailbox| mailbox.owed += 1);
+            self.owe_more(&owner);
         }
         if let Some(turn) = turn {
             self.join_group(slot, &owner, turn);
@@ -270,12 +272,12 @@ impl Roster {
             expired: Vec::new(),
         });
         session.counts.shift(Some(AgentStatus::Queued), AgentStatus::Running);
-        if let Some(at) = clock.deadline() {
-            self.timers.set(at, Timer::WallClock(key));
-        }
+        self.timers.set(clock.deadline(), Timer::WallClock(key));
         let agent = record.id.clone();
         fx.record(Fact::Started { agent: agent.clone(), run: key.run, at: self.now });
         fx.changed(&agent, true);
+        // What became ready between its runs woke nobody.
+        fx.wake(Owner::Agent(agent.clone()));
         fx.act(Effect::Start { agent, run: key.run, prompt, steers });
     }
 

@@ -68,8 +68,14 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.leases.is_empty()
+    /// Whether it is a reason to wake its owner. One that has a batch in hand comes back by itself.
+    pub(crate) fn calls(&self) -> bool {
+        !self.waking.is_empty() && self.leases.is_empty()
+    }
+
+    /// Whether nothing in it keeps its owner from ending.
+    pub(crate) fn is_done(&self) -> bool {
+        self.owed == 0 && self.waking.is_empty() && self.leases.is_empty()
     }
 }
 
@@ -188,7 +194,10 @@ impl Roster {
         match group {
             Some(group) => self.settle_in_group(group, key, fx),
             None => {
-                self.hold(Parcel { owner, session, rows: vec![key], group, label: None, until: self.now }, fx)
+                self.hold(
+                    Parcel { owner, session, rows: vec![key], group, label: None, until: self.now },
+                    fx,
+                );
             }
         }
     }
@@ -197,10 +206,11 @@ impl Roster {
     fn settle_in_group(&mut self, id: GroupId, key: RunKey, fx: &mut Collector) {
         let now = self.now;
         let Some(group) = self.deliveries.groups.get_mut(&id) else { return };
+        let session = self.sessions.get(&group.session);
         group.live.remove(&key);
         group.settled.push(key);
         if group.deadline.is_none() {
-            let limits = self.sessions.get(&group.session).map(|session| &session.limits);
+            let limits = session.map(|session| &session.limits);
             let wait =
                 limits.map_or(0, |limits| if group.parted { limits.straggler_ms } else { limits.join_ms });
             let at = now.plus_ms(wait);
@@ -301,13 +311,9 @@ impl Roster {
         }
     }
 
-    /// Whether a wake of this owner has a reason and a hearer. One that has a batch in hand comes back by itself.
+    /// Whether a wake of this owner has a reason and a hearer.
     pub(crate) fn may_wake(&self, owner: &Owner) -> bool {
-        !self.ending
-            && self
-                .mailbox(owner)
-                .is_some_and(|mailbox| !mailbox.waking.is_empty() && mailbox.leases.is_empty())
-            && self.can_hear(owner)
+        !self.ending && self.mailbox(owner).is_some_and(Mailbox::calls) && self.can_hear(owner)
     }
 
     fn can_hear(&self, owner: &Owner) -> bool {
@@ -332,19 +338,24 @@ impl Roster {
     }
 
     fn close_group(&mut self, id: GroupId, fx: &mut Collector) {
-        if let Some(group) = self.deliveries.groups.get_mut(&id) {
+        if let Some(group) = self.deliveries.groups.get_mut(&id).filter(|_| !self.ending) {
             group.open = false;
             self.release_if_complete(id, fx);
+        }
+    }
+
+    /// No tool call of the owner runs: all its groups are what they are.
+    pub(crate) fn close_groups_of(&mut self, owner: &Owner, fx: &mut Collector) {
+        let open = self.mailbox_mut(owner).map(|mailbox| std::mem::take(&mut mailbox.open));
+        for id in open.into_iter().flat_map(BTreeMap::into_values) {
+            self.close_group(id, fx);
         }
     }
 
     /// The owner takes all that waits for it.
     pub(crate) fn drain(&mut self, call: CallId, owner: &Owner, idle: bool, fx: &mut Collector) {
         let batch = BatchId(self.deliveries.number());
-        let open = self.mailbox_mut(owner).map(|mailbox| std::mem::take(&mut mailbox.open));
-        for id in open.into_iter().flat_map(BTreeMap::into_values) {
-            self.close_group(id, fx);
-        }
+        self.close_groups_of(owner, fx);
         let hears = !self.ending && self.can_hear(owner);
         let rows = match self.mailbox_mut(owner) {
             Some(mailbox) if hears && !(idle && mailbox.waking.is_empty()) => {
@@ -456,7 +467,9 @@ impl Roster {
         for (id, owner, turn) in
             groups.map(|(id, group)| (*id, group.owner.clone(), group.turn)).collect::<Vec<_>>()
         {
-            self.mailbox_mut(&owner).map(|mailbox| mailbox.open.remove(&turn));
+            if let Some(mailbox) = self.mailbox_mut(&owner) {
+                mailbox.open.remove(&turn);
+            }
             self.release(id, fx);
             self.close_group(id, fx);
         }
@@ -467,6 +480,13 @@ impl Roster {
         }
     }
 
+    /// One more run whose news is to come.
+    pub(crate) fn owe_more(&mut self, owner: &Owner) {
+        if let Some(mailbox) = self.mailbox_mut(owner) {
+            mailbox.owed += 1;
+        }
+    }
+
     fn owe_less(&mut self, owner: &Owner) {
         if let Some(mailbox) = self.mailbox_mut(owner) {
             mailbox.owed = mailbox.owed.saturating_sub(1);
@@ -474,7 +494,7 @@ impl Roster {
     }
 
     /// News of a run of an earlier server: it wakes nothing.
-    pub(crate) fn restored_news(&mut self, state: NewsState, announced: bool) -> News {
-        News { state, announced, wakes: false, serial: self.deliveries.number(), group: None }
+    pub(crate) fn restored_news(&mut self, state: NewsState) -> News {
+        News { state, announced: true, wakes: false, serial: self.deliveries.number(), group: None }
     }
 }

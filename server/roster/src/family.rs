@@ -39,10 +39,10 @@ impl Roster {
         sum
     }
 
-    /// Whether an owner still has something to come: a live background run, or news that it has not been given. An owner
+    /// Whether an owner still has something to come: a live background run, or news that is a reason to go on. An owner
     /// that would end waits as long as this is so.
     pub fn outstanding(&self, owner: &Owner) -> bool {
-        self.mailbox(owner).is_some_and(|mailbox| mailbox.owed > 0 || !mailbox.is_empty())
+        self.mailbox(owner).is_some_and(|mailbox| !mailbox.is_done())
     }
 
     /// Everything live under an agent, owners before what they own.

@@ -98,7 +98,7 @@ impl Roster {
 
     fn take(&mut self, input: Input, fx: &mut Collector) {
         match input {
-            Input::OpenSession { session, limits } => self.open_session(session, limits, fx),
+            Input::OpenSession { session, limits } => self.open_session(&session, limits, fx),
             Input::SetLimits { session, limits } => self.set_limits(&session, limits, fx),
             Input::CloseSession { session } => self.close_session(&session, fx),
             Input::Spawn { call, request } => self.spawn(call, request, fx),
@@ -107,7 +107,7 @@ impl Roster {
             Input::Started { agent, run } => self.started(&agent, run, fx),
             Input::Progress { agent, run, progress } => self.progress(&agent, run, progress, fx),
             Input::Settled { agent, run, outcome, progress } => {
-                self.joined(&agent, run, outcome, progress, fx)
+                self.joined(&agent, run, outcome, progress, fx);
             }
             Input::SteersExpired { agent, run, steers } => self.steers_expired(&agent, run, steers),
             Input::Steer { call, agent, steer } => self.steer(call, &agent, steer, fx),

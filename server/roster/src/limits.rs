@@ -29,12 +29,16 @@ pub(crate) enum Timer {
 pub(crate) struct Timers(BTreeSet<(Timestamp, Timer)>);
 
 impl Timers {
-    pub(crate) fn set(&mut self, at: Timestamp, timer: Timer) {
-        self.0.insert((at, timer));
+    /// Sets a deadline, if there is one.
+    pub(crate) fn set(&mut self, at: impl Into<Option<Timestamp>>, timer: Timer) {
+        self.0.extend(at.into().map(|at| (at, timer)));
     }
 
-    pub(crate) fn unset(&mut self, at: Timestamp, timer: Timer) {
-        self.0.remove(&(at, timer));
+    /// Takes a deadline back, if there is one.
+    pub(crate) fn unset(&mut self, at: impl Into<Option<Timestamp>>, timer: Timer) {
+        if let Some(at) = at.into() {
+            self.0.remove(&(at, timer));
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -130,8 +134,8 @@ impl Roster {
                 running.clock.set_standing(now, sample.waiting_on == Some(WaitingOn::Approval));
                 let after = running.clock.deadline();
                 if before != after {
-                    before.into_iter().for_each(|at| self.timers.unset(at, Timer::WallClock(key)));
-                    after.into_iter().for_each(|at| self.timers.set(at, Timer::WallClock(key)));
+                    self.timers.unset(before, Timer::WallClock(key));
+                    self.timers.set(after, Timer::WallClock(key));
                 }
                 &mut running.progress
             }

@@ -88,7 +88,7 @@ pub(crate) enum RunState {
     Queued(Queued),
     Running(Running),
     Stopping(Stopping),
-    Settled(SettledRun),
+    Settled(Box<SettledRun>),
 }
 
 /// Admitted, waiting for a permit.
@@ -141,7 +141,7 @@ pub(crate) struct SettledRun {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PastRun {
     pub(crate) number: u32,
-    pub(crate) settled: SettledRun,
+    pub(crate) settled: Box<SettledRun>,
 }
 
 impl SettledRun {
@@ -290,14 +290,14 @@ impl AgentRecord {
     pub(crate) fn settled(&self, run: u32) -> Option<&SettledRun> {
         match &self.run.state {
             RunState::Settled(settled) if self.run.number == run => Some(settled),
-            _ => self.past.iter().find(|past| past.number == run).map(|past| &past.settled),
+            _ => self.past.iter().find(|past| past.number == run).map(|past| &*past.settled),
         }
     }
 
     pub(crate) fn settled_mut(&mut self, run: u32) -> Option<&mut SettledRun> {
         match &mut self.run.state {
             RunState::Settled(settled) if self.run.number == run => Some(settled),
-            _ => self.past.iter_mut().find(|past| past.number == run).map(|past| &mut past.settled),
+            _ => self.past.iter_mut().find(|past| past.number == run).map(|past| &mut *past.settled),
         }
     }
 

@@ -28,7 +28,7 @@ impl Roster {
         let last = runs.len() - 1;
         for (index, run) in runs.into_iter().enumerate() {
             let number = run.completion.run;
-            if run.completion.background && !run.announced {
+            if run.delivery.is_some() && !run.announced {
                 unannounced.push(run.completion.clone());
             }
             let settled = self.settled_from(run);
@@ -38,9 +38,9 @@ impl Roster {
             if index == last {
                 record.run.number = number;
                 record.run.background = settled.completion.background;
-                record.run.state = RunState::Settled(settled);
+                record.run.state = RunState::Settled(Box::new(settled));
             } else {
-                record.past.push_back(PastRun { number, settled });
+                record.past.push_back(PastRun { number, settled: Box::new(settled) });
             }
         }
         self.adopt(record);
@@ -54,7 +54,7 @@ impl Roster {
     }
 
     fn settled_from(&mut self, run: RestoredRun) -> SettledRun {
-        let RestoredRun { mut completion, files, seen, announced, delivery } = run;
+        let RestoredRun { mut completion, files, seen, announced: _, delivery } = run;
         completion.restored = true;
         if !completion.outcome.status.is_final() {
             completion.outcome.status = AgentStatus::Interrupted;
@@ -65,7 +65,7 @@ impl Roster {
                 DeliveryState::Delivered => NewsState::Delivered,
                 DeliveryState::Consumed => NewsState::Consumed,
             };
-            self.restored_news(state, announced)
+            self.restored_news(state)
         });
         let progress = Progress {
             turns: completion.turns,

@@ -7,7 +7,7 @@ use crate::admission::Permit;
 use crate::collector::Collector;
 use crate::completion::Completion;
 use crate::effect::{Fact, Reply};
-use crate::input::{Ending, Progress, Steer};
+use crate::input::{Ending, Owner, Progress, Steer};
 use crate::limits::Timer;
 use crate::record::{AgentRecord, RunKey, RunState, SettledRun, Slot};
 
@@ -102,14 +102,20 @@ impl Roster {
             record.live_children.iter().copied().collect::<Vec<Slot>>()
         };
         let settled = SettledRun { completion: completion.clone(), progress, seen: false, news: None };
-        record.run.state = RunState::Settled(settled);
+        record.run.state = RunState::Settled(Box::new(settled));
 
-        deadline.into_iter().for_each(|(at, timer)| self.timers.unset(at, timer));
+        if let Some((at, timer)) = deadline {
+            self.timers.unset(at, timer);
+        }
         if let Some(session) = self.sessions.get_mut(&session) {
             session.live.remove(&slot);
             session.counts.shift(Some(from), completion.status());
-            place.into_iter().for_each(|place| session.leave_queue(place));
-            permit.into_iter().for_each(|permit| session.give_back(permit));
+            if let Some(place) = place {
+                session.leave_queue(place);
+            }
+            if let Some(permit) = permit {
+                session.give_back(permit);
+            }
         }
         if let Some(parent) = parent.as_ref().and_then(|parent| self.record_mut(parent)) {
             parent.live_children.remove(&slot);
@@ -126,6 +132,7 @@ impl Roster {
         for child in children {
             self.stop_run(child, Ending { by: EndedBy::Parent, reason: None }, fx);
         }
+        self.close_groups_of(&Owner::Agent(id), fx);
         self.file_news(slot, read, fx);
         if freed {
             self.fill(&session, fx);

@@ -8,7 +8,7 @@ use crate::collector::Collector;
 use crate::effect::{Effect, Fact, Refusal, Reply};
 use crate::input::{CallId, Ending, StopScope};
 use crate::limits::Timer;
-use crate::record::{RunKey, RunState, Slot, Stopping};
+use crate::record::{AgentRecord, RunKey, RunState, Slot, Stopping};
 use crate::settle::ended_from_outside;
 
 /// How long a stopped run may take to end, in milliseconds. Then it is given up, and its permit is taken back.
@@ -59,15 +59,14 @@ impl Roster {
             self.stop_run(*slot, Ending { by, reason: None }, fx);
         }
         // A record that went with its closing session was live, so it is stopped.
-        let status =
-            |agent: &AgentId| self.agent(agent).map_or(AgentStatus::Stopped, |record| record.status());
+        let status = |agent: &AgentId| self.agent(agent).map_or(AgentStatus::Stopped, AgentRecord::status);
         let agents = agents.into_iter().map(|agent| (agent.clone(), status(&agent))).collect();
         fx.reply(call, Reply::Stopped { agents });
     }
 
     /// The session goes, and its agents with it.
     pub(crate) fn close_session(&mut self, session: &SessionId, fx: &mut Collector) {
-        let Some(open) = self.sessions.get_mut(session) else { return };
+        let Some(open) = self.sessions.get_mut(session).filter(|_| !self.ending) else { return };
         open.closing = true;
         let live: Vec<Slot> = open.live.iter().copied().collect();
         self.release_all_of(session, fx);
@@ -108,7 +107,7 @@ impl Roster {
         let Some(record) = self.records.get_mut(&slot) else { return };
         let key = record.key();
         let RunState::Running(running) = &mut record.run.state else { return };
-        running.clock.deadline().into_iter().for_each(|at| self.timers.unset(at, Timer::WallClock(key)));
+        self.timers.unset(running.clock.deadline(), Timer::WallClock(key));
         let grace_until = self.now.plus_ms(STOP_GRACE_MS);
         self.timers.set(grace_until, Timer::Grace(key));
         record.run.state = RunState::Stopping(Stopping {
