@@ -102,11 +102,8 @@ impl LaunchContext {
     pub(crate) fn agent_types(&self) -> AgentTypes {
         let workspace = &self.workspace;
         let folders = agent_folders(&workspace.dirs, &workspace.folder, workspace.trusted);
-        let (types, found) = AgentTypes::load(!workspace.settings.disable_default_agents, &folders);
-        for diagnostic in found {
-            tracing::warn!(%diagnostic, "agent file");
-        }
-        types
+        // What is wrong with them is told when the workspace is read.
+        AgentTypes::load(!workspace.settings.disable_default_agents, &folders).0
     }
 
     /// Resolves a launch. The first thing that is wrong refuses it; nothing has happened then.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::{Registry, RegistryOptions};
+use project::agent_types::{AgentTypes, agent_folders};
 use project::settings::{self, Settings, SettingsLayer};
 use project::{StateDirs, TrustStore};
 use serde_json::Value;
@@ -55,7 +56,8 @@ pub(crate) struct Sources {
     pub(crate) models_file: Option<PathBuf>,
     /// The folder of requests that name none.
     pub(crate) folder: PathBuf,
-    /// What the client or the command line says of trust; where it says nothing, the stored answer holds.
+    /// What the client or the command line says of trust in `folder`; where it says nothing, the stored answer holds. Its
+    /// "no" is for every folder, its "yes" for none but this one.
     pub(crate) trusted: Option<bool>,
     /// The program that guards commands: ourselves.
     pub(crate) exec_guard: Option<PathBuf>,
@@ -69,6 +71,8 @@ pub(crate) struct Sources {
 #[derive(Debug)]
 pub(crate) struct Workspaces {
     sources: Sources,
+    /// The folder that the "yes" of [`Sources::trusted`] was said of.
+    vouched: PathBuf,
     client: SettingsLayer,
     open: BTreeMap<PathBuf, Arc<Workspace>>,
     registry: Option<ReadRegistry>,
@@ -83,6 +87,7 @@ impl Workspaces {
     pub(crate) fn new(sources: Sources) -> Self {
         let writer = Writer::new(|error| tracing::error!(%error, "session history is not being kept"));
         Self {
+            vouched: sources.folder.clone(),
             sources,
             client: SettingsLayer::default(),
             open: BTreeMap::new(),
@@ -114,7 +119,10 @@ impl Workspaces {
         if let Some(folder) = folder {
             self.sources.folder = folder;
         }
-        self.sources.trusted = trusted.or(self.sources.trusted);
+        if trusted.is_some() {
+            self.sources.trusted = trusted;
+            self.vouched.clone_from(&self.sources.folder);
+        }
         self.sources.model = model.or_else(|| self.sources.model.take());
         self.open.clear();
     }
@@ -172,13 +180,7 @@ impl Workspaces {
 
     fn read(&mut self, folder: &Path) -> Workspace {
         let dirs = self.sources.dirs.clone();
-        let trusted = self.sources.trusted.unwrap_or_else(|| match TrustStore::new(&dirs).trusted(folder) {
-            Ok(answer) => answer.unwrap_or(false),
-            Err(error) => {
-                self.warn(error.to_string());
-                false
-            }
-        });
+        let trusted = self.is_trusted(folder);
         let user = settings::load_user(&dirs);
         let project = if trusted { settings::load_project(folder) } else { SettingsLayer::default() };
         let merged = Settings::merge(&user, &project, &self.client, trusted);
@@ -188,6 +190,10 @@ impl Workspaces {
         let mut settings = merged.settings;
         for fault in permission::faulty_rules(&settings.permissions) {
             self.warn(fault);
+        }
+        let folders = agent_folders(&dirs, folder, trusted);
+        for fault in AgentTypes::load(!settings.disable_default_agents, &folders).1 {
+            self.warn(fault.to_string());
         }
         if let Some(model) = &self.sources.model {
             settings.model = Some(model.clone());
@@ -211,6 +217,22 @@ impl Workspaces {
             sessions: SessionsDir::new(dirs.sessions()),
             dirs,
             writer: self.writer.clone(),
+        }
+    }
+
+    /// Whether the folder's own files count. `folder` is canonical.
+    fn is_trusted(&mut self, folder: &Path) -> bool {
+        match self.sources.trusted {
+            Some(false) => return false,
+            Some(true) if self.vouched.canonicalize().is_ok_and(|vouched| vouched == folder) => return true,
+            Some(true) | None => {}
+        }
+        match TrustStore::new(&self.sources.dirs).trusted(folder) {
+            Ok(answer) => answer.unwrap_or(false),
+            Err(error) => {
+                self.warn(error.to_string());
+                false
+            }
         }
     }
 
@@ -258,4 +280,71 @@ impl Workspaces {
 fn connections() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(4_096);
     (limit as usize).saturating_sub(512).max(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Lab {
+        root: tempfile::TempDir,
+        workspaces: Workspaces,
+    }
+
+    /// Two folders, each with an agent file that has a fault.
+    fn lab(trusted: Option<bool>) -> Lab {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            let agents = project::project_agents(&root.path().join(name));
+            std::fs::create_dir_all(&agents).unwrap();
+            std::fs::write(agents.join("bad.md"), "---\ndescription: [\n---\nx\n").unwrap();
+        }
+        let sources = Sources {
+            dirs: StateDirs::at(root.path().join("home")),
+            models_file: None,
+            folder: root.path().join("a"),
+            trusted,
+            exec_guard: None,
+            model: None,
+            embedded: Vec::new(),
+        };
+        Lab { workspaces: Workspaces::new(sources), root }
+    }
+
+    impl Lab {
+        fn trusts(&mut self, name: &str) -> bool {
+            self.workspaces.of(Some(&self.root.path().join(name))).unwrap().trusted
+        }
+    }
+
+    #[test]
+    fn a_yes_is_for_the_folder_that_it_was_said_of() {
+        let mut lab = lab(Some(true));
+        assert!(lab.trusts("a") && !lab.trusts("b"));
+        // A folder that is opened later is another one.
+        let b = lab.root.path().join("b");
+        lab.workspaces.introduce(Some(b.clone()), None, None);
+        assert!(lab.trusts("a") && !lab.trusts("b"));
+        TrustStore::new(&StateDirs::at(lab.root.path().join("home"))).set(&b, true).unwrap();
+        lab.workspaces.forget();
+        assert!(lab.trusts("b"));
+        lab.workspaces.introduce(None, Some(false), None);
+        assert!(!lab.trusts("a") && !lab.trusts("b"));
+        lab.workspaces.introduce(None, Some(true), None);
+        assert!(!lab.trusts("a") && lab.trusts("b"));
+    }
+
+    #[test]
+    fn a_faulty_agent_file_is_told_once_and_only_where_it_would_count() {
+        let mut lab = lab(Some(true));
+        lab.trusts("b");
+        assert_eq!(lab.workspaces.take_warnings(), Vec::<String>::new());
+        for warnings in [1, 0] {
+            lab.trusts("a");
+            let told = lab.workspaces.take_warnings();
+            assert_eq!(told.len(), warnings, "{told:?}");
+            assert!(told.iter().all(|warning| warning.contains("bad.md")), "{told:?}");
+            lab.workspaces.forget();
+        }
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use project::StateDirs;
 use project::agent_types::{AgentTypes, agent_folders};
 use project::settings::{self, Settings, SettingsLayer};
+use project::{StateDirs, TrustStore};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::clock::Clock;
@@ -184,6 +184,18 @@ impl Write for LogFile {
 pub(super) fn agents(place: &Place, trust: bool) -> anyhow::Result<ExitCode> {
     let dirs = StateDirs::from_environment()?;
     let folder = place.sources(dirs.clone())?.folder;
+    let mut err = std::io::stderr().lock();
+    let stored = match TrustStore::new(&dirs).trusted(&folder) {
+        Ok(answer) => answer.unwrap_or(false),
+        Err(error) => {
+            writeln!(err, "{error}")?;
+            false
+        }
+    };
+    let trust = trust || stored;
+    if let Some(note) = (!trust).then(|| not_loaded(&folder)).flatten() {
+        writeln!(err, "{note}")?;
+    }
     let user = settings::load_user(&dirs);
     let merged = Settings::merge(&user, &SettingsLayer::default(), &SettingsLayer::default(), false);
     let builtins = !merged.settings.disable_default_agents;
@@ -200,12 +212,25 @@ pub(super) fn agents(place: &Place, trust: bool) -> anyhow::Result<ExitCode> {
             agent_type.tool_scope()
         )?;
     }
-    let mut err = std::io::stderr().lock();
     for diagnostic in &found {
         writeln!(err, "{diagnostic}")?;
     }
     let broken = found.iter().any(|diagnostic| diagnostic.severity == project::Severity::Error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What an untrusted folder has that is left out.
+fn not_loaded(folder: &Path) -> Option<String> {
+    let files = std::fs::read_dir(project::project_agents(folder)).ok()?;
+    let is_agent = |name: &Path| name.extension().is_some_and(|extension| extension == "md");
+    let count = files.flatten().filter(|file| is_agent(Path::new(&file.file_name()))).count();
+    let (files, are) = if count == 1 { ("file", "is") } else { ("files", "are") };
+    (count > 0).then(|| {
+        format!(
+            "{count} agent {files} in {}/agents {are} not loaded: the folder is not trusted (--trust)",
+            project::PROJECT_FOLDER
+        )
+    })
 }
 
 /// `adjutant models`.
@@ -222,4 +247,27 @@ pub(super) fn models(place: &Place) -> anyhow::Result<ExitCode> {
         writeln!(err, "{warning}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_loaded;
+
+    #[test]
+    fn agent_files_that_are_left_out_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(not_loaded(folder.path()), None);
+        let agents = project::project_agents(folder.path());
+        std::fs::create_dir_all(&agents).unwrap();
+        std::fs::write(agents.join("notes.txt"), "").unwrap();
+        assert_eq!(not_loaded(folder.path()), None);
+        std::fs::write(agents.join("one.md"), "").unwrap();
+        let note = not_loaded(folder.path()).unwrap();
+        assert_eq!(
+            note,
+            "1 agent file in .adjutant/agents is not loaded: the folder is not trusted (--trust)"
+        );
+        std::fs::write(agents.join("two.md"), "").unwrap();
+        assert!(not_loaded(folder.path()).unwrap().starts_with("2 agent files in"));
+    }
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use session::Prompt;
 use tower_lsp::ls_types::MessageType;
-use vocab::{EndedBy, SessionId};
+use vocab::{AgentId, EndedBy, SessionId};
 
 use super::Backend;
 use crate::attachments::lsp_range;
@@ -32,6 +32,15 @@ impl Backend {
     /// Runs a command by its name.
     pub(super) async fn run_command(&self, name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
         let arguments = arguments.into_iter().next().unwrap_or(Value::Null);
+        let composed = self.composed(&arguments);
+        let answer = self.command(name, arguments).await;
+        if let (Ok(_), Some(file)) = (&answer, composed) {
+            self.clear_composed(file);
+        }
+        answer
+    }
+
+    async fn command(&self, name: &str, arguments: Value) -> Result<Value, Failure> {
         match name {
             command::Prompt::NAME => self.command_prompt(read::<command::Prompt>(arguments)?).await,
             command::Delegate::NAME => self.command_delegate(read::<command::Delegate>(arguments)?).await,
@@ -64,7 +73,8 @@ impl Backend {
         let (uri, range) = (args.uri.clone(), args.range);
         let selection = self.manager.call(move |manager| selected(manager, uri.as_deref(), range)).await?;
         let Some(text) = args.text.clone().filter(|text| !text.trim().is_empty()).or(selection) else {
-            return self.compose(command::Prompt::NAME, json!({ "sessionId": args.session_id }), "text");
+            let known = json!({ "sessionId": args.session_id });
+            return self.compose(command::Prompt::NAME, known, "text").await;
         };
         let backend = self.clone();
         let started = self.manager.call(move |manager| {
@@ -94,13 +104,15 @@ impl Backend {
     }
 
     async fn command_delegate(&self, args: DelegateArgs) -> Result<Value, Failure> {
-        let agent_type = self.choose_type(args.agent_type, args.session_id.clone()).await?;
-        let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
-            let known =
-                json!({ "type": agent_type, "sessionId": args.session_id, "description": args.description });
-            return self.compose(command::Delegate::NAME, known, "prompt");
+        let chosen = self.choose_type(args.agent_type.clone(), args.session_id.clone()).await?;
+        let then = async move |backend: Self, agent_type: String| {
+            let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
+                let known = json!({ "type": agent_type, "sessionId": args.session_id, "description": args.description });
+                return backend.compose(command::Delegate::NAME, known, "prompt").await;
+            };
+            backend.started(spawn(agent_type, prompt, args.description, args.session_id)).await
         };
-        self.delegate(agent_type, prompt, args.description, args.session_id).await
+        self.with_choice(chosen, then).await
     }
 
     async fn command_delegate_selection(&self, args: DelegateSelectionArgs) -> Result<Value, Failure> {
@@ -113,27 +125,17 @@ impl Backend {
         let Some(selection) = selection else {
             return Err(Failure::bad_param("range", "the selection is empty, or its document is not open"));
         };
-        let agent_type = self.choose_type(args.agent_type, args.session_id.clone()).await?;
+        let chosen = self.choose_type(args.agent_type, args.session_id.clone()).await?;
         let task = args
             .prompt
             .filter(|prompt| !prompt.trim().is_empty())
             .unwrap_or_else(|| ABOUT_SELECTION.to_owned());
         let attached = protocol::Attachment::Selection { uri, range, text: Some(selection) };
-        let params = AgentSpawnParams {
-            attachments: vec![attached],
-            ..spawn(agent_type, task, None, args.session_id)
+        let then = async move |backend: Self, agent_type: String| {
+            let spawn = spawn(agent_type, task, None, args.session_id);
+            backend.started(AgentSpawnParams { attachments: vec![attached], ..spawn }).await
         };
-        self.started(params).await
-    }
-
-    async fn delegate(
-        &self,
-        agent_type: String,
-        prompt: String,
-        description: Option<String>,
-        session: Option<SessionId>,
-    ) -> Result<Value, Failure> {
-        self.started(spawn(agent_type, prompt, description, session)).await
+        self.with_choice(chosen, then).await
     }
 
     async fn started(&self, params: AgentSpawnParams) -> Result<Value, Failure> {
@@ -154,8 +156,11 @@ impl Backend {
                 !agent.status.is_final()
             })
             .await?;
-        let stopped = self.manager.stop(agent, scope, EndedBy::User).await?;
-        Ok(json!({ "stopped": stopped.iter().map(|(agent, _)| agent).collect::<Vec<_>>() }))
+        let then = async move |backend: Self, agent: AgentId| {
+            let stopped = backend.manager.stop(agent, scope, EndedBy::User).await?;
+            Ok(json!({ "stopped": stopped.iter().map(|(agent, _)| agent).collect::<Vec<_>>() }))
+        };
+        self.with_choice(agent, then).await
     }
 
     async fn command_stop_all(&self, args: StopAllArgs) -> Result<Value, Failure> {
@@ -173,11 +178,15 @@ impl Backend {
                 |agent| !agent.status.is_final(),
             )
             .await?;
-        let Some(message) = args.message.filter(|message| !message.trim().is_empty()) else {
-            return self.compose(command::Steer::NAME, json!({ "agentId": agent }), "message");
+        let then = async move |backend: Self, agent: AgentId| {
+            let Some(message) = args.message.filter(|message| !message.trim().is_empty()) else {
+                let known = json!({ "agentId": agent });
+                return backend.compose(command::Steer::NAME, known, "message").await;
+            };
+            let (steer, _) = backend.manager.steer(agent, message, EndedBy::User).await?;
+            Ok(json!({ "steerId": steer }))
         };
-        let (steer, _) = self.manager.steer(agent, message, EndedBy::User).await?;
-        Ok(json!({ "steerId": steer }))
+        self.with_choice(agent, then).await
     }
 
     async fn command_resume(&self, args: ResumeArgs) -> Result<Value, Failure> {
@@ -186,9 +195,16 @@ impl Backend {
                 agent.status.is_final()
             })
             .await?;
-        let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
-            return self.compose(command::Resume::NAME, json!({ "agentId": agent }), "prompt");
+        let then = async move |backend: Self, agent: AgentId| {
+            let Some(prompt) = args.prompt.filter(|prompt| !prompt.trim().is_empty()) else {
+                return backend.compose(command::Resume::NAME, json!({ "agentId": agent }), "prompt").await;
+            };
+            backend.resumed(agent, prompt).await
         };
+        self.with_choice(agent, then).await
+    }
+
+    async fn resumed(&self, agent: AgentId, prompt: String) -> Result<Value, Failure> {
         let launch = Launch {
             prompt,
             background: true,
@@ -230,7 +246,10 @@ impl Backend {
         let agent = self
             .choose_agent(args.agent_id, args.handle, args.session_id, "Show which agent?", |_| true)
             .await?;
-        Ok(json!({ "uri": self.show(Document::Agent(agent.to_string())).await? }))
+        let then = async move |backend: Self, agent: AgentId| {
+            Ok(json!({ "uri": backend.show(Document::Agent(agent.to_string())).await? }))
+        };
+        self.with_choice(agent, then).await
     }
 
     async fn command_show_fleet(&self, _: ShowFleetArgs) -> Result<Value, Failure> {

@@ -1,6 +1,7 @@
 //! Serving our documents: by request, and as plain files that any editor can open.
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use protocol::{DocumentResult, ErrorCode};
 use session::PageRequest;
@@ -15,6 +16,9 @@ use crate::projection::transcript;
 
 /// Entries that a document shows: the newest.
 const ENTRIES: usize = 1_000;
+
+/// The folder of our files in the state folder.
+const FOLDER: &str = "documents";
 
 impl Backend {
     /// The text of a document as it is now.
@@ -109,21 +113,52 @@ impl Backend {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::Failed, format!("the document \"{name}\" cannot be written: {error}"))
         };
-        let safe: String =
-            name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
-        let folder = self.dirs.state().join("documents");
-        self.dirs.create(&folder).map_err(failed)?;
-        let file = folder.join(safe);
-        std::fs::write(&file, text).map_err(failed)?;
+        let file = self.file_of(name);
+        self.dirs.create(&self.dirs.state().join(FOLDER)).map_err(failed)?;
+        replace(&file, text).map_err(failed)?;
         Ok(file)
     }
 
+    /// Where a file of ours with this name is.
+    pub(super) fn file_of(&self, name: &str) -> PathBuf {
+        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        self.dirs.state().join(FOLDER).join(name.chars().map(safe).collect::<String>())
+    }
+
     /// Asks the editor to show a file.
-    pub(super) fn show_file(&self, file: &std::path::Path) -> Result<String, Failure> {
+    pub(super) fn show_file(&self, file: &Path) -> Result<String, Failure> {
         let uri = Uri::from_file_path(file)
             .ok_or_else(|| Failure::new(ErrorCode::Failed, format!("{} has no URI", file.display())))?;
         let text = uri.to_string();
         self.outbox.send(Outgoing::ShowDocument { uri, selection: None });
         Ok(text)
+    }
+}
+
+/// Replaces a file at once, so that an editor that reads it meanwhile sees no half. Prompts and answers are in it: only its
+/// owner may read it.
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    // Made with mode 0600.
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_document_is_its_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("compose.md");
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        super::replace(&file, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

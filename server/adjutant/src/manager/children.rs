@@ -297,9 +297,9 @@ impl Manager {
         &mut self,
         completions: &[roster::Completion],
         partial: bool,
-        group: Option<String>,
+        group: Option<&str>,
     ) {
-        if let Some(params) = self.fleet.completed(completions, partial, group) {
+        for params in self.fleet.completed(completions, partial, group) {
             self.ports.outbox.send(Outgoing::Completed(params));
         }
     }

@@ -105,19 +105,27 @@ impl FleetFeed {
         due
     }
 
-    /// The news of completions, where this client gets it.
+    /// The news of completions, where this client gets it, in messages that are small enough.
     pub(super) fn completed(
         &mut self,
         completions: &[Completion],
         partial: bool,
-        group_id: Option<String>,
-    ) -> Option<AgentCompletedParams> {
-        if !self.told || completions.is_empty() {
-            return None;
+        group_id: Option<&str>,
+    ) -> Vec<AgentCompletedParams> {
+        if !self.told {
+            return Vec::new();
         }
-        self.completed_seq += 1;
-        let completions = completions.iter().map(projection::completion).collect();
-        Some(AgentCompletedParams { seq: self.completed_seq, completions, partial, group_id })
+        let rows = completions.iter().map(projection::completion).collect();
+        let parts = in_messages(rows).into_iter().map(|completions| {
+            self.completed_seq += 1;
+            AgentCompletedParams {
+                seq: self.completed_seq,
+                completions,
+                partial,
+                group_id: group_id.map(str::to_owned),
+            }
+        });
+        parts.collect()
     }
 }
 
@@ -369,7 +377,7 @@ impl FleetFeed {
 }
 
 /// Splits rows so that each part fits a notification.
-fn in_messages(rows: Vec<AgentSummary>) -> Vec<Vec<AgentSummary>> {
+fn in_messages<T: serde::Serialize>(rows: Vec<T>) -> Vec<Vec<T>> {
     let mut parts = Vec::new();
     let mut part = Vec::new();
     let mut bytes = 0;

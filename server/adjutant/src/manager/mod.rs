@@ -171,7 +171,9 @@ impl Manager {
             Effect::Cancel { agent, run: _, ending: _ } => self.cancel_child(&agent),
             Effect::Detach { agent, run: _ } => self.detach_child(&agent),
             Effect::Wake { owner } => self.wake(&owner),
-            Effect::Announce { completions, partial, group } => self.announce(&completions, partial, group),
+            Effect::Announce { completions, partial, group } => {
+                self.announce(&completions, partial, group.as_deref());
+            }
             Effect::Changed { agent, status } => self.agent_changed(&agent, status),
             Effect::Record(fact) => tracing::debug!(?fact, "fleet"),
         }
