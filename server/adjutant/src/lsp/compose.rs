@@ -107,8 +107,8 @@ impl Backend {
                 }
                 return;
             };
-            let first = header(&text).lines().count() as u32;
-            let range = Range { start: Position::new(first, 0), end: Position::new(u32::MAX >> 1, 0) };
+            let (first, after) = (header(&text).lines().count() as u32, text.split('\n').count() as u32);
+            let range = Range { start: Position::new(first, 0), end: Position::new(after, 0) };
             let edit = TextEdit { range, new_text: "\n".to_owned() };
             let edit =
                 WorkspaceEdit { changes: Some([(uri, vec![edit])].into()), ..WorkspaceEdit::default() };
