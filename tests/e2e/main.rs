@@ -1,0 +1,48 @@
+//! The built server over real stdio, with a scripted model over real HTTP: one module a feature.
+
+mod abort;
+mod background;
+mod bad_frames;
+mod bad_input;
+mod cancel;
+mod commands;
+mod documents;
+mod fleet;
+mod foreground;
+mod lifecycle;
+mod permissions;
+mod processes;
+mod prompt;
+mod providers;
+mod responsive;
+mod resume;
+mod standard;
+mod steer;
+mod stop;
+mod viewer;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::fake_model::{Line, ScriptedServer};
+
+/// A script that says something and waits at the gate of the same name.
+fn waiting(model: &ScriptedServer, name: &str) {
+    let text = format!("{name} is at work");
+    model.script(name, vec![Line::text(text).gated(name), Line::text(format!("{name} goes on"))]);
+}
+
+/// The arguments of an `Agent` call.
+fn agent(prompt: &str, background: bool) -> Value {
+    json!({
+        "prompt": prompt, "description": "a task", "subagent_type": "general-purpose",
+        "run_in_background": background,
+    })
+}
+
+/// Waits until the model has no request open.
+fn wait_idle(model: &ScriptedServer) {
+    support::wait_until("the model is left alone", Duration::from_secs(10), || {
+        (model.open_requests() == 0).then_some(())
+    });
+}
