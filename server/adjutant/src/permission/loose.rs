@@ -123,13 +123,16 @@ impl Reading {
 
     /// Adds a command under each word that it might begin with. Answers whether it runs texts that it is given.
     fn command(&mut self, words: &[Word]) -> bool {
+        // `xargs rm` runs `rm` with words from its input.
+        let is_given_words = |word: &Word| matches!(base_name(&word.text), "xargs" | "parallel");
+        let more = if words.iter().any(is_given_words) { " {}" } else { "" };
         let (mut runs_texts, mut behind_runner, mut behind_option, mut own_words) = (false, false, false, 0);
         for (at, word) in words.iter().enumerate() {
             if at == STARTS {
                 self.hidden = true;
                 break;
             }
-            let rest = joined(&words[at..]);
+            let rest = joined(&words[at..]) + more;
             let name = base_name(&word.text);
             if name.len() < word.text.len() {
                 self.commands.push(rest[word.text.len() - name.len()..].to_owned());
