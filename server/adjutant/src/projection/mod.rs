@@ -149,7 +149,7 @@ pub(crate) fn completion(completion: &Completion) -> protocol::Completion {
         turns: completion.turns,
         worktree: None,
         transcript: Some(format!("adjutant://agent/{}", completion.agent)),
-        restored: None,
+        restored: completion.restored.then_some(true),
     }
 }
 
