@@ -211,7 +211,7 @@ fn initialize_result(introduction: &Introduction) -> InitializeResult {
                 ..ExecuteCommandOptions::default()
             }),
             code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::EMPTY]),
+                code_action_kinds: Some(vec![CodeActionKind::REFACTOR]),
                 ..CodeActionOptions::default()
             })),
             workspace: Some(WorkspaceServerCapabilities {
