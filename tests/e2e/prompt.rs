@@ -174,7 +174,10 @@ fn a_closed_session_ends_what_runs_in_it_and_stays_on_disk() {
     }
     client.request::<method::SessionClose>(&SessionCloseParams { session_id: session.clone() });
     assert_eq!(client.wait(&pending).unwrap().stop_reason, RunStop::Aborted);
-    client.wait_agent(&spawned.agent_id, "has ended", |agent| agent.status.is_final());
+    // The row ends and goes with its session; both may be told in one message.
+    client.wait_note::<method::FleetChanged>("the agent's row is gone", |params| {
+        params.removed.contains(&spawned.agent_id)
+    });
     super::wait_idle(&lab.model);
     let error = client.refused::<method::SessionPrompt>(&json!({ "sessionId": session, "text": "hello?" }));
     assert_eq!(error.code, ErrorCode::UnknownSession.code(), "{error:?}");

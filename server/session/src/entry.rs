@@ -83,6 +83,25 @@ pub enum EntryBody {
     },
 }
 
+impl EntryBody {
+    /// Whether people see it in a transcript. A page can be asked to hold and count only these.
+    pub fn is_shown(&self) -> bool {
+        match self {
+            Self::Prompt { .. }
+            | Self::Steer { .. }
+            | Self::Assistant { .. }
+            | Self::ToolResult(_)
+            | Self::ModelChange { .. }
+            | Self::RunEnd(_)
+            | Self::Notice { .. } => true,
+            Self::CustomMessage { message } => message.display,
+            Self::Header(_) | Self::RunStart { .. } | Self::CustomEntry { .. } | Self::Unknown { .. } => {
+                false
+            }
+        }
+    }
+}
+
 /// What a session is, at the head of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

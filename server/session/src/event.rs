@@ -161,6 +161,8 @@ pub struct PageRequest {
     pub from_seq: Option<u64>,
     /// Entries at most; the newest that fit. 0: [`DEFAULT_PAGE`].
     pub limit: usize,
+    /// Only entries that people see; else also those that only the machine needs.
+    pub shown_only: bool,
 }
 
 /// Entries of a page where no limit is given.

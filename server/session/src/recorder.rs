@@ -131,19 +131,18 @@ impl Recorder {
 
     pub(crate) fn page(&self, request: PageRequest, partial: Option<PartialMessage>) -> Page {
         let limit = if request.limit == 0 { DEFAULT_PAGE } else { request.limit };
-        let start =
-            self.entries.partition_point(|entry| request.from_seq.is_some_and(|from| entry.seq < from));
-        let end = self
-            .entries
-            .partition_point(|entry| request.before.is_none_or(|before| entry.seq < before))
-            .max(start);
+        let wanted = |entry: &&Arc<Entry>| !request.shown_only || entry.body.is_shown();
+        let shown: Vec<&Arc<Entry>> = self.entries.iter().filter(wanted).collect();
+        let start = shown.partition_point(|entry| request.from_seq.is_some_and(|from| entry.seq < from));
+        let end =
+            shown.partition_point(|entry| request.before.is_none_or(|before| entry.seq < before)).max(start);
         let first = start.max(end.saturating_sub(limit));
         Page {
-            entries: self.entries[first..end].to_vec(),
+            entries: shown[first..end].iter().map(|entry| Arc::clone(entry)).collect(),
             partial,
             as_of_seq: self.seq,
-            has_more: first > 0,
-            total: self.entries.len(),
+            has_more: first > 0 && end > first,
+            total: shown.len(),
         }
     }
 

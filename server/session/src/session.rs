@@ -255,6 +255,12 @@ impl Session {
         }
     }
 
+    /// Whether the observer gets every event, from the next one on. For those who hold the session itself: the handle's
+    /// [`watch`](SessionHandle::watch) is heard only once a run looks at its inbox.
+    pub fn set_watched(&mut self, watched: bool) {
+        self.recorder.set_watched(watched);
+    }
+
     pub fn handle(&self) -> &SessionHandle {
         &self.handle
     }

@@ -113,7 +113,7 @@ impl Delegation {
 
     async fn conversation(&self, agent: &AgentId) -> Result<String, ToolError> {
         let id = agent.clone();
-        let page = PageRequest { limit: 200, ..PageRequest::default() };
+        let page = PageRequest { limit: 200, shown_only: true, ..PageRequest::default() };
         let page =
             self.manager.call(move |manager| manager.agent_page(&id, page, false)).await??.page().await?;
         let lines = documents::conversation(&page.entries);

@@ -42,7 +42,7 @@ impl Backend {
     }
 
     async fn agent_document(&self, id: AgentId) -> Result<(String, u64), Failure> {
-        let request = PageRequest { limit: ENTRIES, ..PageRequest::default() };
+        let request = PageRequest { limit: ENTRIES, shown_only: true, ..PageRequest::default() };
         let owner = format!("adjutant://agent/{id}");
         let asked = self.manager.call(move |manager| {
             let page = manager.agent_page(&id, request, false)?;
@@ -55,7 +55,7 @@ impl Backend {
     }
 
     async fn session_document(&self, id: SessionId) -> Result<(String, u64), Failure> {
-        let request = PageRequest { limit: ENTRIES, ..PageRequest::default() };
+        let request = PageRequest { limit: ENTRIES, shown_only: true, ..PageRequest::default() };
         let owner = format!("adjutant://session/{id}");
         let asked = self.manager.call(move |manager| {
             Ok::<_, Failure>((manager.session_info(&id)?, manager.session_page(&id, request, false)?))
@@ -71,7 +71,7 @@ impl Backend {
         owner: String,
         entry: &str,
     ) -> Result<(String, u64), Failure> {
-        let request = PageRequest { limit: usize::MAX, ..PageRequest::default() };
+        let request = PageRequest { limit: usize::MAX, shown_only: true, ..PageRequest::default() };
         let page = self
             .manager
             .call(move |manager| {

@@ -295,7 +295,7 @@ async fn agent_result(backend: &Backend, params: AgentResultParams) -> Result<Ag
     let agent = params.agent_id.clone();
     let asked = backend.manager.call(move |manager| {
         let result = manager.result(&params.agent_id, params.run)?;
-        let request = PageRequest { limit: PAGE_ENTRIES, ..PageRequest::default() };
+        let request = PageRequest { limit: PAGE_ENTRIES, shown_only: true, ..PageRequest::default() };
         let page =
             params.verbose.then(|| manager.agent_page(&params.agent_id, request, false)).transpose()?;
         Ok::<_, Failure>((result, page))
@@ -346,7 +346,12 @@ async fn agent_transcript(
 }
 
 fn page_request(before: Option<u64>, from_seq: Option<u64>, limit: Option<u32>) -> PageRequest {
-    PageRequest { before, from_seq, limit: limit.map_or(0, |limit| (limit as usize).clamp(1, PAGE_ENTRIES)) }
+    PageRequest {
+        before,
+        from_seq,
+        limit: limit.map_or(0, |limit| (limit as usize).clamp(1, PAGE_ENTRIES)),
+        shown_only: true,
+    }
 }
 
 /// The client cancelled a work-done token: the prompt's run, or the agent that the token stands for.

@@ -124,9 +124,7 @@ impl Manager {
         for steer in steers {
             handle.steer(steer_request(steer));
         }
-        if child.followed.load(Ordering::Acquire) {
-            handle.watch(true);
-        }
+        session.set_watched(child.followed.load(Ordering::Acquire));
         let cancel = self.process.child_token();
         let id = agent.clone();
         let prompt = Prompt { origin: PromptOrigin::Parent, run: Some(run), ..Prompt::new(prompt) };
