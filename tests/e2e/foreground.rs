@@ -23,7 +23,7 @@ fn the_result_comes_inline_and_progress_has_one_begin_and_one_end() {
     params.updates_token = Some(ProgressToken::Text("updates".into()));
     let pending = client.send::<method::SessionPrompt>(&params);
     lab.model.wait_request("the second turn of the child", |record| record.id == "kid" && record.step == 1);
-    let token = support::wait_until("a token for the call", support::LIMIT, || client.created_tokens().pop());
+    let token = support::wait_until("a token for the call", support::LIMIT, || client.begun_tokens().pop());
     lab.model.open_gate("go");
     assert_eq!(client.wait(&pending).unwrap().text.as_deref(), Some("all done"));
     let progress = client.wait_progress_end(&token);

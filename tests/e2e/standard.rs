@@ -35,7 +35,7 @@ fn background_agents_have_progress_there() {
         &json!({ "type": "general-purpose", "prompt": "[[script kid]]" }),
     );
     assert!(started["agentId"].is_string());
-    let token = support::wait_until("a token", support::LIMIT, || client.created_tokens().pop());
+    let token = support::wait_until("a token", support::LIMIT, || client.begun_tokens().pop());
     lab.model.open_gate("kid");
     let progress = client.wait_progress_end(&token);
     assert_eq!(progress.kinds()[0], "begin");
@@ -65,10 +65,11 @@ fn an_editor_without_progress_gets_none() {
 #[test]
 fn the_methods_answer_there_too_but_tell_nothing_unasked() {
     let lab = Lab::new();
-    lab.model.script("kid", vec![Line::text("done")]);
+    super::waiting(&lab.model, "kid");
     let mut client = StdioClient::introduced(&lab, Introduction::standard());
     client.spawn_agent("[[script kid]]");
-    let token = support::wait_until("a token", support::LIMIT, || client.created_tokens().pop());
+    let token = support::wait_until("a token", support::LIMIT, || client.begun_tokens().pop());
+    lab.model.open_gate("kid");
     client.wait_progress_end(&token);
     assert_eq!(client.fleet().len(), 1);
     client.command("adjutant.server.summary", &Value::Null);

@@ -107,7 +107,7 @@ fn a_cancelled_progress_token_stops_that_child_alone() {
     for name in ["a", "b"] {
         lab.model.wait_request(name, |record| record.id == name);
     }
-    support::wait_until("two tokens", support::LIMIT, || (client.created_tokens().len() == 2).then_some(()));
+    support::wait_until("two tokens", support::LIMIT, || (client.begun_tokens().len() == 2).then_some(()));
     let token = client.created_tokens()[0].clone();
     client.notify("window/workDoneProgress/cancel", &json!({ "token": token }));
     let stopped = client.wait_any_agent("is stopped", |agent| agent.status == AgentStatus::Stopped);

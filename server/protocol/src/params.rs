@@ -41,6 +41,8 @@ impl std::error::Error for BadParams {}
 pub fn parse<P: DeserializeOwned>(params: Value) -> Result<P, BadParams> {
     let params = match params {
         Value::Null => Value::Object(serde_json::Map::new()),
+        // Lua writes an empty table so.
+        Value::Array(items) if items.is_empty() => Value::Object(serde_json::Map::new()),
         Value::Object(_) => params,
         _ => return Err(BadParams::new("", "the parameters must be one JSON object")),
     };

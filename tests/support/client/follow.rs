@@ -139,6 +139,13 @@ impl StdioClient {
         told(&found).expect("it was found")
     }
 
+    /// The tokens of the server that are in use: begun, which one is not whose work was over before we had taken it.
+    pub fn begun_tokens(&self) -> Vec<Value> {
+        let mut tokens = self.created_tokens();
+        tokens.retain(|token| self.progress(token).kinds().first() == Some(&"begin"));
+        tokens
+    }
+
     /// Waits until an agent has this status.
     pub fn wait_status(&self, agent: &AgentId, status: AgentStatus) -> AgentSummary {
         self.wait_agent(agent, status.as_str(), |summary| summary.status == status)
