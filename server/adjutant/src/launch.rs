@@ -168,6 +168,8 @@ impl LaunchContext {
             permission_mode: mode,
             max_turns: (max_turns > 0).then_some(max_turns),
             tags,
+            on_disk: plan.file.is_some(),
+            plan: None,
             launch: Launch {
                 prompt: asked.prompt,
                 background,

@@ -134,6 +134,14 @@ impl Roster {
         let wish = request.name.as_deref().filter(|name| !name.trim().is_empty());
         let alias = wish.map(|name| session.names.allocate(name, slot));
         session.agents.insert(slot);
+        let fact = Fact::Spawned {
+            request: Box::new(request.clone()),
+            handle: handle.clone(),
+            alias: alias.clone(),
+            depth,
+            at: self.now,
+        };
+        fx.record(&request.session, fact);
         let place = Place { slot, depth, handle, alias, created_at: self.now };
         self.adopt(AgentRecord::new(request, place));
         self.launch(slot, None, fx);
@@ -148,7 +156,10 @@ impl Roster {
         };
         let Some(record) = self.records.get_mut(&slot) else { return };
         let before = record.status();
-        let run = Run::launched(record.run.number.saturating_add(1), request.launch);
+        let number = record.run.number.saturating_add(1);
+        let launch = Box::new(request.launch.clone());
+        fx.record(&record.session, Fact::Resumed { agent: request.agent, run: number, launch, at: self.now });
+        let run = Run::launched(number, request.launch);
         let old = std::mem::replace(&mut record.run, run);
         if let RunState::Settled(settled) = old.state {
             record.past.push_back(PastRun { number: old.number, settled });
@@ -225,7 +236,7 @@ impl Roster {
     /// Admits the latest run of a record: it starts, or it waits for a permit.
     fn launch(&mut self, slot: Slot, from: Option<AgentStatus>, fx: &mut Collector) {
         let Some(record) = self.records.get(&slot) else { return };
-        let (id, run, owner) = (record.id.clone(), record.run.number, record.owner());
+        let (id, owner) = (record.id.clone(), record.owner());
         let background = record.run.background;
         let needs_permit = background && record.parent.is_none();
         let turn = record.run.turn.filter(|_| background && record.run.origin == Origin::Model);
@@ -242,7 +253,6 @@ impl Roster {
         let Some(session) = self.sessions.get_mut(&record.session) else { return };
         session.live.insert(slot);
         session.counts.shift(from, AgentStatus::Queued);
-        fx.record(Fact::Spawned { agent: id.clone(), session: record.session.clone(), run, at: self.now });
         fx.changed(&id, true);
         let permit = if needs_permit { session.take_permit() } else { None };
         if !needs_permit || permit.is_some() {
@@ -274,7 +284,7 @@ impl Roster {
         session.counts.shift(Some(AgentStatus::Queued), AgentStatus::Running);
         self.timers.set(clock.deadline(), Timer::WallClock(key));
         let agent = record.id.clone();
-        fx.record(Fact::Started { agent: agent.clone(), run: key.run, at: self.now });
+        fx.record(&record.session, Fact::Started { agent: agent.clone(), run: key.run, at: self.now });
         fx.changed(&agent, true);
         // What became ready between its runs woke nobody.
         fx.wake(Owner::Agent(agent.clone()));

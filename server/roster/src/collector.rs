@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vocab::AgentId;
+use vocab::{AgentId, SessionId};
 
 use crate::completion::Completion;
 use crate::effect::{Effect, Fact, Refusal, Reply};
@@ -24,8 +24,8 @@ impl Collector {
         self.acts.push(effect);
     }
 
-    pub(crate) fn record(&mut self, fact: Fact) {
-        self.acts.push(Effect::Record(fact));
+    pub(crate) fn record(&mut self, session: &SessionId, fact: Fact) {
+        self.acts.push(Effect::Record { session: session.clone(), fact });
     }
 
     /// Several changes of one agent are one effect.

@@ -115,6 +115,7 @@ struct Parcel {
 #[derive(Debug, Clone, PartialEq)]
 struct Batch {
     owner: Owner,
+    session: SessionId,
     /// With the agents' names, since a record may go with its session before the batch is answered for.
     rows: Vec<(RunKey, AgentId)>,
 }
@@ -189,7 +190,7 @@ impl Roster {
             fx.announce(vec![settled.completion.clone()], false, None);
         }
         if read {
-            fx.record(Fact::Consumed { agent, run: key.run, at: self.now });
+            fx.record(&session, Fact::Consumed { agent, run: key.run, at: self.now });
         }
         match group {
             Some(group) => self.settle_in_group(group, key, fx),
@@ -367,47 +368,50 @@ impl Roster {
         let mut completions = Vec::new();
         let mut groups = BTreeSet::new();
         let mut leased = Vec::new();
+        let mut session = None;
         for key in rows.into_values() {
             let Some(settled) = self.settled_mut(key) else { continue };
             let Some(news) = &mut settled.news else { continue };
             news.state = NewsState::Leased { read: false };
             groups.extend(news.group);
+            session.get_or_insert_with(|| settled.completion.session.clone());
             completions.push(settled.completion.clone());
             leased.push((key, settled.completion.agent.clone()));
         }
         let partial = groups.into_iter().any(|group| self.is_partial(group));
-        if !leased.is_empty() {
+        if let Some(session) = session {
             if let Some(mailbox) = self.mailbox_mut(owner) {
                 mailbox.leases.insert(batch);
             }
-            self.deliveries.batches.insert(batch, Batch { owner: owner.clone(), rows: leased });
+            self.deliveries.batches.insert(batch, Batch { owner: owner.clone(), session, rows: leased });
         }
         fx.reply(call, Reply::Batch { batch, completions, partial });
     }
 
     /// A batch has arrived. That is kept even where the record has gone with its session.
     pub(crate) fn delivered(&mut self, batch: BatchId, fx: &mut Collector) {
-        let Some(Batch { owner, rows }) = self.deliveries.batches.remove(&batch) else { return };
+        let Some(Batch { owner, session, rows }) = self.deliveries.batches.remove(&batch) else { return };
         for (key, agent) in rows {
             if let Some(news) = self.settled_mut(key).and_then(|settled| settled.news.as_mut()) {
                 news.state = NewsState::Delivered;
                 fx.changed(&agent, false);
             }
-            fx.record(Fact::Delivered { agent, run: key.run, at: self.now });
+            fx.record(&session, Fact::Delivered { agent, run: key.run, at: self.now });
         }
         self.end_lease(&owner, batch, fx);
     }
 
     /// A batch has not arrived: what nobody has read meanwhile waits again.
     pub(crate) fn returned(&mut self, batch: BatchId, fx: &mut Collector) {
-        let Some(Batch { owner, rows }) = self.deliveries.batches.remove(&batch) else { return };
+        let Some(Batch { owner, session, rows }) = self.deliveries.batches.remove(&batch) else { return };
         for (key, agent) in rows {
             let Some(news) = self.settled_mut(key).and_then(|settled| settled.news.as_mut()) else {
                 continue;
             };
             if news.state == (NewsState::Leased { read: true }) {
                 news.state = NewsState::Consumed;
-                fx.record(Fact::Consumed { agent: agent.clone(), run: key.run, at: self.now });
+                let fact = Fact::Consumed { agent: agent.clone(), run: key.run, at: self.now };
+                fx.record(&session, fact);
                 fx.changed(&agent, false);
             } else {
                 news.state = NewsState::Pending;
@@ -436,7 +440,7 @@ impl Roster {
     /// The owner has read a result: its row is withdrawn, if it is not on its way already.
     pub(crate) fn consume(&mut self, key: RunKey, fx: &mut Collector) {
         let Some(record) = self.records.get(&key.slot) else { return };
-        let (agent, owner) = (record.id.clone(), record.owner());
+        let (agent, owner, session) = (record.id.clone(), record.owner(), record.session.clone());
         let Some(news) = self.settled_mut(key).and_then(|settled| settled.news.as_mut()) else { return };
         let serial = news.serial;
         match news.state {
@@ -457,7 +461,7 @@ impl Roster {
             }
             NewsState::Delivered | NewsState::Consumed => return,
         }
-        fx.record(Fact::Consumed { agent: agent.clone(), run: key.run, at: self.now });
+        fx.record(&session, Fact::Consumed { agent: agent.clone(), run: key.run, at: self.now });
         fx.changed(&agent, false);
     }
 

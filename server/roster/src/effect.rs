@@ -1,10 +1,11 @@
 //! Acts that the core asks of its shell: the closed list of what [`crate::Roster::apply`] answers. The shell carries
 //! them out in order and never waits for one.
 
+use serde::{Deserialize, Serialize};
 use vocab::{AgentId, AgentStatus, EndedBy, SessionId, SteerId, Timestamp};
 
 use crate::completion::Completion;
-use crate::input::{BatchId, CallId, Ending, Owner, Steer};
+use crate::input::{BatchId, CallId, Ending, Launch, Owner, SpawnRequest, Steer, TouchedPath};
 
 /// One act.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +29,8 @@ pub enum Effect {
     /// The agent's row is out of date; where the agent is not there any more, its row goes. `status`: its state changed,
     /// not only its progress. The places of the others in a queue move without one.
     Changed { agent: AgentId, status: bool },
-    /// A fact for the history on disk.
-    Record(Fact),
+    /// A fact for the journal of a session.
+    Record { session: SessionId, fact: Fact },
 }
 
 /// The answer to one call.
@@ -109,13 +110,66 @@ pub enum Refusal {
     ShuttingDown,
 }
 
-/// Facts worth keeping.
-#[derive(Debug, Clone, PartialEq)]
+/// Facts worth keeping: what a journal holds, line by line, and enough to make the fleet again ([`crate::Replay`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Fact {
-    Spawned { agent: AgentId, session: SessionId, run: u32, at: Timestamp },
-    Started { agent: AgentId, run: u32, at: Timestamp },
-    Settled { completion: Box<Completion> },
-    Delivered { agent: AgentId, run: u32, at: Timestamp },
-    Consumed { agent: AgentId, run: u32, at: Timestamp },
-    Stopped { agent: AgentId, run: u32, by: EndedBy, at: Timestamp },
+    /// A new agent, with its first run.
+    Spawned {
+        request: Box<SpawnRequest>,
+        handle: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
+        depth: u32,
+        at: Timestamp,
+    },
+    /// Another run of a settled agent.
+    Resumed {
+        agent: AgentId,
+        run: u32,
+        launch: Box<Launch>,
+        at: Timestamp,
+    },
+    Started {
+        agent: AgentId,
+        run: u32,
+        at: Timestamp,
+    },
+    /// Somebody asked for its end.
+    Stopped {
+        agent: AgentId,
+        run: u32,
+        by: EndedBy,
+        at: Timestamp,
+    },
+    /// A long text is cut to its beginning.
+    Settled {
+        completion: Box<Completion>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<TouchedPath>,
+    },
+    /// The editor has had the news. Made by the shell, once it has been written.
+    Announced {
+        agent: AgentId,
+        run: u32,
+        at: Timestamp,
+    },
+    /// The news is in its owner's history.
+    Delivered {
+        agent: AgentId,
+        run: u32,
+        at: Timestamp,
+    },
+    /// The owner read the result itself.
+    Consumed {
+        agent: AgentId,
+        run: u32,
+        at: Timestamp,
+    },
+    /// A person has seen the result.
+    Seen {
+        agent: AgentId,
+        run: u32,
+        at: Timestamp,
+    },
 }

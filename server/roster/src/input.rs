@@ -1,5 +1,6 @@
 //! Facts and requests that can change the fleet: the closed list of what [`crate::Roster::apply`] takes.
 
+use serde::{Deserialize, Serialize};
 use vocab::{
     AgentId, DeliveryState, EndReason, EndedBy, Outcome, PermissionMode, SessionId, SteerId, ThinkingLevel,
     Timestamp, ToolCallId, ToolKind, Usage, WaitingOn,
@@ -82,30 +83,43 @@ pub enum Input {
 }
 
 /// A new agent, with everything resolved: the core looks nothing up.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SpawnRequest {
     /// Made by the shell, never used before.
     pub agent: AgentId,
     pub session: SessionId,
     /// The agent that asks, for a nested child.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
     /// Canonical name of the agent type.
     pub agent_type: String,
     pub display_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     /// For people, ≤ 120 characters; the type's name where the caller gave none.
     pub description: String,
     /// A name of the caller's choice; turned into an alias, never refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub cwd: String,
     pub model: String,
     /// What was asked for, where it is not what runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
     pub permission_mode: PermissionMode,
     /// Turn limit of each run; none means unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     pub tags: Vec<String>,
+    /// Whether its transcript is on disk: then a long result need not stay in memory.
+    #[serde(default)]
+    pub on_disk: bool,
+    /// What the shell needs to run it again after a restart; the core passes it on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     pub launch: Launch,
 }
 
@@ -139,11 +153,13 @@ pub struct RestoredRun {
     /// Whether the editor has had the news. Foreground and interrupted runs have none to give.
     pub announced: bool,
     /// Where the news stood on its way to the model: `Pending` and `Held` enter the owner's next turn, and wake nothing.
+    /// An interrupted run has news too, whatever it was: its owner has to learn that nothing more will come of it.
     pub delivery: Option<DeliveryState>,
 }
 
 /// How a run is launched, the same for a first run and for a resumed one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Launch {
     pub prompt: String,
     /// A foreground run takes no permit and ends with its caller.
@@ -152,13 +168,16 @@ pub struct Launch {
     pub wake_model: bool,
     /// Who asked.
     pub origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<ToolCallId>,
     /// The owner's turn in which it was launched; background runs of one turn are reported together.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
 }
 
 /// Who launched a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Origin {
     /// The owner's model, by a tool call.
     Model,
@@ -169,7 +188,8 @@ pub enum Origin {
 }
 
 /// A message put into a live run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Steer {
     pub id: SteerId,
     pub text: String,
@@ -249,7 +269,8 @@ pub struct CurrentTool {
 }
 
 /// A file that an agent read or changed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TouchedPath {
     pub path: String,
     pub edited: bool,

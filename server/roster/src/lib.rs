@@ -23,6 +23,7 @@ mod input;
 mod limits;
 mod names;
 mod record;
+mod replay;
 mod restore;
 mod settle;
 mod steer;
@@ -37,7 +38,7 @@ use std::collections::BTreeMap;
 use vocab::{AgentId, SessionId, Timestamp};
 
 pub use admission::Counts;
-pub use completion::Completion;
+pub use completion::{Completion, KEPT_TEXT_BYTES};
 pub use effect::{Effect, Fact, Refusal, Reply};
 pub use family::Subtree;
 pub use input::{
@@ -45,6 +46,7 @@ pub use input::{
     ResumeRequest, SessionLimits, SpawnRequest, Steer, StopScope, TouchedPath,
 };
 pub use record::AgentRecord;
+pub use replay::{Replay, UnfinishedRun};
 pub use steer::MAX_QUEUED_STEERS;
 pub use stop::STOP_GRACE_MS;
 

@@ -22,6 +22,8 @@ pub(crate) enum Timer {
     Join(GroupId),
     /// Completions have been held back long enough.
     Hold(ParcelId),
+    /// A long result has been in memory long enough.
+    CutText(RunKey),
 }
 
 /// All deadlines, soonest first. Whoever sets one keeps its time, to take it back.
@@ -102,6 +104,7 @@ impl Roster {
                 }
                 Timer::Join(group) => self.join_is_over(group, fx),
                 Timer::Hold(parcel) => self.hold_is_over(parcel, fx),
+                Timer::CutText(key) => self.cut_text(key),
             }
         }
     }

@@ -53,6 +53,10 @@ pub struct AgentRecord {
     /// Turn limit of each run; none means unlimited.
     pub max_turns: Option<u32>,
     pub tags: Vec<String>,
+    /// Whether its transcript is on disk.
+    pub on_disk: bool,
+    /// What the shell needs to run it again after a restart.
+    pub plan: Option<String>,
     pub created_at: Timestamp,
 
     pub(crate) slot: Slot,
@@ -321,6 +325,8 @@ impl AgentRecord {
             permission_mode: request.permission_mode,
             max_turns: request.max_turns,
             tags: request.tags,
+            on_disk: request.on_disk,
+            plan: request.plan,
             created_at: place.created_at,
             slot: place.slot,
             run: Run::launched(1, request.launch),

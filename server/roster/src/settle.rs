@@ -5,11 +5,14 @@ use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, SessionId, Timest
 use crate::Roster;
 use crate::admission::Permit;
 use crate::collector::Collector;
-use crate::completion::Completion;
+use crate::completion::{Completion, KEPT_TEXT_BYTES};
 use crate::effect::{Fact, Reply};
 use crate::input::{Ending, Owner, Progress, Steer};
 use crate::limits::Timer;
 use crate::record::{AgentRecord, RunKey, RunState, SettledRun, Slot};
+
+/// How long a long result stays in memory, in milliseconds. Then its beginning does, and the transcript has the rest.
+const TEXT_KEPT_MS: u64 = 600_000;
 
 /// What a run leaves behind when it ends.
 struct Remains {
@@ -101,11 +104,18 @@ impl Roster {
         } else {
             record.live_children.iter().copied().collect::<Vec<Slot>>()
         };
+        let files = progress.files.clone();
+        let key = record.key();
+        let evict_at = (record.on_disk && completion.outcome.text.len() > KEPT_TEXT_BYTES)
+            .then(|| self.now.plus_ms(TEXT_KEPT_MS));
         let settled = SettledRun { completion: completion.clone(), progress, seen: false, news: None };
         record.run.state = RunState::Settled(Box::new(settled));
 
         if let Some((at, timer)) = deadline {
             self.timers.unset(at, timer);
+        }
+        if !self.ending {
+            self.timers.set(evict_at, Timer::CutText(key));
         }
         if let Some(session) = self.sessions.get_mut(&session) {
             session.live.remove(&slot);
@@ -120,7 +130,9 @@ impl Roster {
         if let Some(parent) = parent.as_ref().and_then(|parent| self.record_mut(parent)) {
             parent.live_children.remove(&slot);
         }
-        fx.record(Fact::Settled { completion: Box::new(completion.clone()) });
+        let mut kept = completion.clone();
+        kept.cut_text();
+        fx.record(&session, Fact::Settled { completion: Box::new(kept), files });
         fx.changed(&id, true);
 
         let mut read = false;
@@ -138,6 +150,13 @@ impl Roster {
             self.fill(&session, fx);
         }
         self.leave_if_closed(&session, fx);
+    }
+
+    /// A result has been in memory long enough.
+    pub(crate) fn cut_text(&mut self, key: RunKey) {
+        if let Some(settled) = self.settled_mut(key) {
+            settled.completion.cut_text();
+        }
     }
 
     /// Everything ends now, with the server. What is under way is cancelled and not waited for.
@@ -230,5 +249,6 @@ fn completion_of(
         completed_at: now,
         undelivered_steers: remains.undelivered_steers,
         restored: false,
+        text_cut: false,
     }
 }

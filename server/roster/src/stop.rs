@@ -91,11 +91,11 @@ impl Roster {
         let (agent, run) = (record.id.clone(), record.run.number);
         match &record.run.state {
             RunState::Queued(_) => {
-                fx.record(Fact::Stopped { agent, run, by: ending.by, at: self.now });
+                fx.record(&record.session, Fact::Stopped { agent, run, by: ending.by, at: self.now });
                 self.settle(slot, ended_from_outside(ending, unstarted()), fx);
             }
             RunState::Running(_) => {
-                fx.record(Fact::Stopped { agent, run, by: ending.by, at: self.now });
+                fx.record(&record.session, Fact::Stopped { agent, run, by: ending.by, at: self.now });
                 self.cancel(slot, ending, fx);
             }
             RunState::Stopping(_) | RunState::Settled(_) => {}

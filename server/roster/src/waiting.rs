@@ -6,7 +6,7 @@ use vocab::{AgentId, EndedBy};
 
 use crate::Roster;
 use crate::collector::Collector;
-use crate::effect::{Refusal, Reply};
+use crate::effect::{Fact, Refusal, Reply};
 use crate::input::{CallId, Ending, Origin};
 use crate::record::{RunKey, RunState, Slot};
 
@@ -98,6 +98,8 @@ impl Roster {
     pub(crate) fn seen(&mut self, agent: &AgentId, run: u32, fx: &mut Collector) {
         let Some(settled) = self.record_mut(agent).and_then(|record| record.settled_mut(run)) else { return };
         if !std::mem::replace(&mut settled.seen, true) {
+            let session = settled.completion.session.clone();
+            fx.record(&session, Fact::Seen { agent: agent.clone(), run, at: self.now });
             fx.changed(agent, false);
         }
     }

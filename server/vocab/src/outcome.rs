@@ -59,15 +59,18 @@ pub enum RunStop {
 }
 
 /// What a run came to: made once, when it settles, and never changed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// Always a final status.
     pub status: AgentStatus,
     pub ended_by: EndedBy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<EndReason>,
     /// The last text of this run, whole; empty where it wrote none.
     pub text: String,
     /// What went wrong, for a person and for a model; only where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Of this run alone.
     pub usage: Usage,

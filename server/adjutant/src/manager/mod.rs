@@ -175,7 +175,7 @@ impl Manager {
                 self.announce(&completions, partial, group.as_deref());
             }
             Effect::Changed { agent, status } => self.agent_changed(&agent, status),
-            Effect::Record(fact) => tracing::debug!(?fact, "fleet"),
+            Effect::Record { session, fact } => tracing::debug!(%session, ?fact, "fleet"),
         }
     }
 

@@ -847,6 +847,7 @@ fn a_result_is_unread_until_a_person_has_seen_it() {
               fact settled a#1 completed
                 = a:completed/held
             > seen a
+              fact seen a#1
               row a
             > seen a
             > seen b

@@ -829,7 +829,7 @@ fn a_resume_joins_the_group_of_its_turn() {
               row a
                 = a:completed/delivered
             > resume a bg turn=4
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c3: a#2 @explore running

@@ -12,12 +12,12 @@ type Run = (AgentId, u32);
 /// Remembers what was promised once and for all.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    highest_limit: BTreeMap<SessionId, u32>,
+    pub(super) highest_limit: BTreeMap<SessionId, u32>,
     pub(super) outcomes: BTreeMap<Run, (Outcome, bool)>,
     pub(super) announced: BTreeSet<Run>,
     pub(super) delivered: BTreeSet<Run>,
     pub(super) consumed: BTreeSet<Run>,
-    given: BTreeSet<Run>,
+    pub(super) given: BTreeSet<Run>,
     answered: BTreeSet<CallId>,
     /// Owners that were woken and have not drained since.
     woken: BTreeSet<Owner>,
@@ -51,17 +51,17 @@ impl Watch {
 
     fn look_at(&mut self, effect: &Effect) {
         match effect {
-            Effect::Record(Fact::Settled { completion }) => {
+            Effect::Record { fact: Fact::Settled { completion, .. }, .. } => {
                 let run = (completion.agent.clone(), completion.run);
                 let value = (completion.outcome.clone(), completion.background);
                 assert!(completion.outcome.status.is_final(), "{run:?} ended without an end");
                 assert_eq!(self.outcomes.insert(run.clone(), value), None, "{run:?} settled twice");
             }
-            Effect::Record(Fact::Delivered { agent, run, .. }) => {
+            Effect::Record { fact: Fact::Delivered { agent, run, .. }, .. } => {
                 let run = (agent.clone(), *run);
                 assert!(!self.consumed.contains(&run) && self.delivered.insert(run.clone()), "{run:?} twice");
             }
-            Effect::Record(Fact::Consumed { agent, run, .. }) => {
+            Effect::Record { fact: Fact::Consumed { agent, run, .. }, .. } => {
                 let run = (agent.clone(), *run);
                 assert!(!self.delivered.contains(&run) && self.consumed.insert(run.clone()), "{run:?} twice");
             }
@@ -91,6 +91,11 @@ impl Watch {
             Effect::Start { .. } => assert!(!self.ended, "started after the end"),
             _ => {}
         }
+    }
+
+    /// Whether no owner was woken that has not looked since.
+    pub(super) fn nobody_woken(&self) -> bool {
+        self.woken.is_empty()
     }
 
     /// A reason to wake an owner that could hear it has woken it, since it last looked.

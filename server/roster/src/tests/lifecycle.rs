@@ -484,7 +484,7 @@ fn restored_agents_keep_their_names_and_can_be_resumed() {
               c1: b#1 @explore-2 running
                 = a:interrupted b:running
             > resume a bg
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c2: a#2 @explore running

@@ -3,7 +3,9 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "`expect-test` writes them")]
 
 mod admission;
+
 mod background;
+mod crashes;
 mod groups;
 mod invariants;
 mod lifecycle;

@@ -195,7 +195,7 @@ fn an_owner_that_ended_is_not_woken_and_gets_the_news_when_it_is_resumed() {
             > drain @a
               c3: nothing
             > resume a bg
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c4: a#2 @explore running
@@ -256,7 +256,7 @@ fn a_batch_that_an_owner_never_answered_for_comes_back_when_it_is_resumed() {
               fact settled a#1 completed
                 = a:completed/held n:completed/pending
             > resume a bg
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c4: a#2 @explore running

@@ -8,13 +8,13 @@ use vocab::{
 
 use super::invariants::Watch;
 use crate::{
-    BatchId, CallId, Effect, Input, Launch, Origin, Owner, Progress, Reply, ResumeRequest, Roster,
+    BatchId, CallId, Effect, Fact, Input, Launch, Origin, Owner, Progress, Reply, ResumeRequest, Roster,
     SessionLimits, SpawnRequest, Steer, StopScope,
 };
 
 /// One step of a story. Numbers name agents, sessions, calls and batches, not all of which exist.
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Open { session: u8, limits: SessionLimits },
     Limits { session: u8, limits: SessionLimits },
     Close { session: u8 },
@@ -83,7 +83,7 @@ fn final_status() -> impl Strategy<Value = AgentStatus> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let agent = || 0..14u8;
     let scope = prop_oneof![Just(StopScope::One), Just(StopScope::Subtree)];
     let run = || prop::option::of(1..4u32);
@@ -119,25 +119,38 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A fleet, what was promised of it, and what its shell would know.
 #[derive(Default)]
-struct World {
-    roster: Roster,
-    watch: Watch,
-    now: Timestamp,
+pub(super) struct World {
+    pub(super) roster: Roster,
+    pub(super) watch: Watch,
+    pub(super) now: Timestamp,
     calls: u64,
     agents: u8,
     /// Given and not answered for.
-    batches: Vec<BatchId>,
+    pub(super) batches: Vec<BatchId>,
+    /// What was recorded, in order.
+    pub(super) journal: Vec<Fact>,
 }
 
 impl World {
-    fn apply(&mut self, input: &Input) {
+    pub(super) fn apply(&mut self, input: &Input) {
         let effects = self.roster.apply(self.now, input.clone());
         self.watch.look(input, &self.roster, &effects);
         for effect in effects {
-            if let Effect::Reply { reply: Reply::Batch { batch, completions, .. }, .. } = effect
-                && !completions.is_empty()
-            {
-                self.batches.push(batch);
+            match effect {
+                Effect::Reply { reply: Reply::Batch { batch, completions, .. }, .. }
+                    if !completions.is_empty() =>
+                {
+                    self.batches.push(batch);
+                }
+                Effect::Record { fact, .. } => self.journal.push(fact),
+                Effect::Announce { completions, .. } => {
+                    self.journal.extend(completions.into_iter().map(|done| Fact::Announced {
+                        agent: done.agent,
+                        run: done.run,
+                        at: self.now,
+                    }));
+                }
+                _ => {}
             }
         }
     }
@@ -152,7 +165,7 @@ impl World {
         self.roster.agent(agent).map_or(1, |record| record.run_number() - u32::from(old))
     }
 
-    fn take(&mut self, step: Step) {
+    pub(super) fn take(&mut self, step: Step) {
         let input = match step {
             Step::Open { session, limits } => Input::OpenSession { session: session_id(session), limits },
             Step::Limits { session, limits } => Input::SetLimits { session: session_id(session), limits },
@@ -240,7 +253,7 @@ impl World {
     }
 
     /// Lets everything end by itself.
-    fn settle_all(&mut self) {
+    pub(super) fn settle_all(&mut self) {
         // Each round settles what runs and so starts what waits.
         for _ in 0..100 {
             let live = self.roster.agents().filter(|agent| !agent.status().is_final());
@@ -257,7 +270,7 @@ impl World {
     }
 
     /// Lets time go by until nothing is due any more.
-    fn wait(&mut self) {
+    pub(super) fn wait(&mut self) {
         for _ in 0..1_000 {
             let Some(at) = self.roster.next_deadline() else { return };
             self.now = at;
@@ -267,7 +280,7 @@ impl World {
     }
 
     /// Sends back what is in hand, and then takes and keeps all that waits for the sessions.
-    fn drain_all(&mut self) {
+    pub(super) fn drain_all(&mut self) {
         for batch in std::mem::take(&mut self.batches) {
             self.apply(&Input::Returned { batch });
         }
@@ -281,7 +294,7 @@ impl World {
     }
 }
 
-fn session_id(number: u8) -> SessionId {
+pub(super) fn session_id(number: u8) -> SessionId {
     SessionId::from(format!("s{number}"))
 }
 
@@ -323,6 +336,8 @@ fn request(agent: AgentId, session: SessionId, parent: Option<AgentId>, launch: 
         permission_mode: PermissionMode::Ask,
         max_turns: None,
         tags: Vec::new(),
+        on_disk: true,
+        plan: None,
         launch,
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn effect(effect: &Effect, batches: &mut Batches) -> Option<String> {
         }
         Effect::Changed { agent, status: false } => format!("row {agent}"),
         Effect::Changed { status: true, .. } => return None,
-        Effect::Record(fact) => format!("fact {}", fact_text(fact)),
+        Effect::Record { fact, .. } => format!("fact {}", fact_text(fact)),
     })
 }
 
@@ -103,9 +103,12 @@ fn refusal_text(refusal: &Refusal) -> String {
 
 fn fact_text(fact: &Fact) -> String {
     match fact {
-        Fact::Spawned { agent, run, .. } => format!("spawned {agent}#{run}"),
+        Fact::Spawned { request, .. } => format!("spawned {}#1", request.agent),
+        Fact::Resumed { agent, run, .. } => format!("resumed {agent}#{run}"),
         Fact::Started { agent, run, .. } => format!("started {agent}#{run}"),
-        Fact::Settled { completion } => format!("settled {}", completion_text(completion)),
+        Fact::Settled { completion, .. } => format!("settled {}", completion_text(completion)),
+        Fact::Announced { agent, run, .. } => format!("announced {agent}#{run}"),
+        Fact::Seen { agent, run, .. } => format!("seen {agent}#{run}"),
         Fact::Delivered { agent, run, .. } => format!("delivered {agent}#{run}"),
         Fact::Consumed { agent, run, .. } => format!("consumed {agent}#{run}"),
         Fact::Stopped { agent, run, by, .. } => format!("stopped {agent}#{run} by {}", by_text(*by)),

@@ -45,7 +45,7 @@ fn a_resumed_run_has_its_own_start_end_and_news() {
               row a
                 = a:completed/delivered
             > resume a bg "go on"
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "go on"
               c3: a#2 @explore running
@@ -99,7 +99,7 @@ fn a_resume_waits_for_a_permit_as_a_spawn_does() {
               c2: b#1 @explore-2 running
                 = a:completed/held b:running
             > resume a bg "go on"
-              fact spawned a#2
+              fact resumed a#2
               c3: a#2 @explore queued at 1
                 = a#2:queued(1) b:running
             > settle b ok
@@ -196,7 +196,7 @@ fn a_late_end_of_an_earlier_run_is_ignored() {
               fact settled a#1 stopped by user (Detached) error "it did not end within 3 s of being stopped and was cut off"
                 = a:stopped/held
             > resume a bg "again"
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "again"
               c3: a#2 @explore running
@@ -239,7 +239,7 @@ fn held_news_of_the_earlier_run_keeps_its_snapshot() {
               fact settled a#1 completed "first"
                 = a:completed/held
             > resume a bg "go on"
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "go on"
               c2: a#2 @explore running
@@ -294,7 +294,7 @@ fn consumption_is_of_one_run() {
               fact settled a#1 completed "first"
                 = a:completed/held
             > resume a bg "go on"
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "go on"
               c2: a#2 @explore running
@@ -341,7 +341,7 @@ fn of_two_resumes_one_wins() {
               fact settled a#1 completed
                 = a:completed/held
             > resume a bg
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c2: a#2 @explore running
@@ -384,7 +384,7 @@ fn a_foreground_resume_takes_no_place_and_ends_with_its_call() {
               c2: b#1 @explore-2 running
                 = a:completed/held b:running
             > resume a "go on"
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "go on"
               c3: a#2 @explore running
@@ -426,7 +426,7 @@ fn a_failed_resume_does_not_show_the_earlier_answer() {
               fact settled a#1 completed "first"
                 = a:completed/held
             > resume a bg
-              fact spawned a#2
+              fact resumed a#2
               fact started a#2
               start a#2 "a"
               c2: a#2 @explore running

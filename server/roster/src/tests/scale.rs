@@ -33,6 +33,8 @@ fn spawn(number: u64, turn: Option<u64>) -> Input {
         permission_mode: PermissionMode::Ask,
         max_turns: None,
         tags: Vec::new(),
+        on_disk: true,
+        plan: None,
         launch,
     };
     Input::Spawn { call: CallId(number), request }

@@ -223,6 +223,8 @@ impl<'a> Words<'a> {
             permission_mode: PermissionMode::Ask,
             max_turns: None,
             tags: Vec::new(),
+            on_disk: true,
+            plan: None,
             launch: self.launch(&format!("do {agent}")),
             agent,
         }
@@ -281,6 +283,7 @@ impl<'a> Words<'a> {
             background: true,
             tool_call: None,
             outcome: self.outcome(),
+            text_cut: false,
             turns: 2,
             max_turns: None,
             tool_uses: 3,
