@@ -116,8 +116,8 @@ export interface AgentSpawnParams {
   attachments?: Attachment[];
   /** False: it takes no place in the queue. */
   background?: boolean;
-  /** Not available in this version: refused. */
-  budget?: unknown;
+  /** What each of its runs may use. Where its type has a budget too, the smaller of each part binds. */
+  budget?: Budget;
   /** A few words for the roster; absent: the start of the prompt. */
   description?: string;
   /** Not available in this version: refused. */
@@ -324,10 +324,11 @@ export type Attachment =
       diagnostic: unknown;
     };
 
-/** What a run may use. */
+/** What a run may use; a part that is absent is not limited. */
 export interface Budget {
-  /** US dollars. */
+  /** US dollars, more than 0. Requests whose price is unknown are not counted: they are not free, they cannot be measured. A limit of tokens binds there too. */
   costUsd?: number;
+  /** Tokens that count towards [`Usage::total`]. */
   tokens?: number;
 }
 

@@ -8,6 +8,7 @@ use model::{ModelClient, RetryPolicy};
 use project::agent_types::AgentType;
 use project::settings::Settings;
 use protocol::{AgentEventParams, ErrorCode};
+use session::storage::SessionPaths;
 use session::{
     RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy, in_child_context_sync,
 };
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::launch::LaunchContext;
 use crate::manager::{ManagerHandle, Ports};
 use crate::outbox::{Outbox, Outgoing};
+use crate::output_transcript;
 use crate::permission;
 use crate::projection::transcript::Events;
 use crate::workspace::Workspace;
@@ -42,6 +44,8 @@ pub(crate) struct ChildPlan {
     pub(crate) limits: RunLimits,
     /// Where its transcript goes; nowhere in an ephemeral session.
     pub(crate) file: Option<PathBuf>,
+    /// The files of its session, for the transcripts of its runs.
+    pub(crate) files: Option<SessionPaths>,
 }
 
 /// Builds the session of an agent, or opens it again where it has run before.
@@ -68,6 +72,11 @@ pub(crate) fn build(
         headless: ports.headless,
     };
     let settings = &workspace.settings;
+    let ledger = gate.session.borrow().ledger.clone();
+    let entries = plan
+        .files
+        .clone()
+        .map(|files| output_transcript::sink(files, agent, &workspace.folder, workspace.writer.clone()));
     let config = SessionConfig {
         kind: SessionKind::Child,
         depth: 1,
@@ -81,6 +90,8 @@ pub(crate) fn build(
         storage,
         retry: retry_policy(settings),
         limits: plan.limits,
+        ledger,
+        entries,
         observer: observer(agent, ports.outbox.clone(), followed),
         ..SessionConfig::new(SessionId::new(agent.as_str()), &workspace.folder, Arc::clone(&plan.model))
     };

@@ -12,8 +12,9 @@ use project::settings::{JoinMode, Settings};
 use project::{ChildPrompt, GitFacts, PlaceFacts};
 use protocol::ErrorCode;
 use roster::{Launch, Origin, SessionLimits, SpawnRequest};
-use session::{RunLimits, ToolPolicy};
-use vocab::{AgentId, PermissionMode, SessionId, ThinkingLevel, ToolCallId};
+use session::storage::SessionPaths;
+use session::{Ledger, RunLimits, ToolPolicy, amount};
+use vocab::{AgentId, Budget, EndReason, PermissionMode, SessionId, ThinkingLevel, ToolCallId};
 
 use crate::child::ChildPlan;
 use crate::delegation::text::one_line;
@@ -37,7 +38,9 @@ pub(crate) struct LaunchContext {
     /// The mode where nobody says one.
     pub(crate) default_mode: PermissionMode,
     /// The folder of the session's files, where it has one.
-    pub(crate) files: Option<session::storage::SessionPaths>,
+    pub(crate) files: Option<SessionPaths>,
+    /// What the session and its agents spend.
+    pub(crate) ledger: Ledger,
 }
 
 /// What somebody wants launched.
@@ -51,6 +54,7 @@ pub(crate) struct LaunchRequest {
     pub(crate) thinking: Option<ThinkingLevel>,
     /// None: the definition's or the settings'.
     pub(crate) max_turns: Option<u32>,
+    pub(crate) budget: Budget,
     /// None: the definition's or the settings'.
     pub(crate) background: Option<bool>,
     pub(crate) tool_call: Option<ToolCallId>,
@@ -98,6 +102,38 @@ impl LaunchContext {
         }
     }
 
+    /// What the settings say of the session's spending, for its ledger.
+    pub(crate) fn set_ledger(&self) {
+        let settings = &self.workspace.settings;
+        let limits = &settings.limits;
+        self.ledger.set_limit(Budget {
+            tokens: (limits.tokens > 0).then_some(limits.tokens),
+            cost_usd: (limits.cost_usd > 0.0).then_some(limits.cost_usd),
+        });
+        self.ledger.set_reporting(settings.report_usage);
+    }
+
+    /// Refuses a launch once the session's limit is used up.
+    pub(crate) fn check_spending(&self) -> Result<(), Failure> {
+        let Some((reason, limit)) = self.ledger.exhausted() else { return Ok(()) };
+        let key = if reason == EndReason::Cost { "limits.costUsd" } else { "limits.tokens" };
+        let text = format!(
+            "the session has used up its limit of {} ({key}); this refusal is final",
+            amount(reason, &limit)
+        );
+        Err(Failure::new(ErrorCode::LimitReached, text).hint(format!("raise {key} to go on")))
+    }
+
+    /// Whether costs are told.
+    pub(crate) fn show_cost(&self) -> bool {
+        self.workspace.settings.show_cost
+    }
+
+    /// Whether a run of this type leaves a transcript for people and other programs.
+    pub(crate) fn wants_transcript(&self, agent_type: &AgentType) -> bool {
+        agent_type.output_transcript.unwrap_or(self.workspace.settings.output_transcript)
+    }
+
     /// The types that can be launched now: files are read again, so that a new one works without a restart.
     pub(crate) fn agent_types(&self) -> AgentTypes {
         let workspace = &self.workspace;
@@ -116,10 +152,21 @@ impl LaunchContext {
         if asked.prompt.trim().is_empty() {
             return Err(Failure::bad_param("prompt", "must not be empty"));
         }
+        if let Some((field, fault)) = asked.budget.fault() {
+            return Err(Failure::bad_param(&format!("budget.{field}"), fault));
+        }
+        self.check_spending()?;
         let mut notes = Vec::new();
         let agent_type = self.resolve_type(&asked.agent_type, &mut notes)?;
         let (model, requested_model) = self.resolve_model(&agent_type, asked.model.as_deref(), &mut notes)?;
         let settings = &self.workspace.settings;
+        let budget = agent_type.budget.and(asked.budget);
+        if budget.cost_usd.is_some() && model.info().price.is_none() {
+            notes.push(format!(
+                "Note: the price of {} is unknown, so a budget in US dollars does not limit this agent; one in tokens does.",
+                model.info().full_id()
+            ));
+        }
         let thinking = agent_type.thinking.or(asked.thinking).unwrap_or(self.thinking);
         let max_turns = agent_type.max_turns.or(asked.max_turns).unwrap_or(settings.default_max_turns);
         let background =
@@ -149,8 +196,9 @@ impl LaunchContext {
             thinking,
             mode,
             rights: None,
-            limits: run_limits(settings, max_turns),
+            limits: run_limits(settings, max_turns, budget),
             file,
+            files: self.files.clone(),
         };
         let request = SpawnRequest {
             agent,
@@ -167,6 +215,7 @@ impl LaunchContext {
             thinking: Some(thinking),
             permission_mode: mode,
             max_turns: (max_turns > 0).then_some(max_turns),
+            budget,
             tags,
             on_disk: plan.file.is_some(),
             plan: None,
@@ -263,12 +312,12 @@ impl LaunchContext {
     }
 }
 
-fn run_limits(settings: &Settings, max_turns: u32) -> RunLimits {
+/// The limits of one run.
+pub(crate) fn run_limits(settings: &Settings, max_turns: u32, budget: Budget) -> RunLimits {
     RunLimits {
         max_turns,
         grace_turns: settings.grace_turns,
-        tokens: settings.limits.tokens,
-        cost_usd: settings.limits.cost_usd,
+        budget,
         identical_calls: settings.limits.identical_calls,
         no_progress_turns: settings.limits.no_progress_turns,
     }

@@ -12,6 +12,7 @@ mod launch;
 mod lsp;
 mod manager;
 mod outbox;
+mod output_transcript;
 mod parent;
 mod permission;
 mod projection;

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use project::{GitFacts, ParentPrompt, PlaceFacts, ToolNote, load_context_files};
 use protocol::{ErrorCode, SessionEventParams};
 use session::storage::{SessionLock, SessionPaths, StorageError};
-use session::{Session, SessionConfig, SessionEvent, SessionKind, Storage};
+use session::{Ledger, Session, SessionConfig, SessionEvent, SessionKind, Storage};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use vocab::{PermissionMode, SessionId};
+use vocab::{Budget, PermissionMode, SessionId};
 
 use crate::child::retry_policy;
 use crate::delegation;
 use crate::failure::Failure;
-use crate::launch::LaunchContext;
+use crate::launch::{LaunchContext, run_limits};
 use crate::manager::{DEFAULT_THINKING, Heard, ManagerHandle, Ports};
 use crate::outbox::Outgoing;
 use crate::permission;
@@ -68,7 +68,10 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
         mode: plan.mode,
         default_mode: if plan.ports.headless { PermissionMode::Plan } else { PermissionMode::Ask },
         files,
+        ledger: Ledger::default(),
     };
+    context.set_ledger();
+    let ledger = context.ledger.clone();
     let system_prompt = Arc::clone(&context.system_prompt);
     let (context, contexts) = watch::channel(Arc::new(context));
     let gate = permission::Gate {
@@ -90,6 +93,8 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
         ],
         storage,
         retry: retry_policy(&workspace.settings),
+        limits: run_limits(&workspace.settings, 0, Budget::default()),
+        ledger,
         observer: observer(plan),
         ..SessionConfig::new(plan.id.clone(), &workspace.folder, model)
     };

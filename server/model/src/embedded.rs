@@ -226,7 +226,10 @@ impl ReplyStream {
                 let id = id.unwrap_or_else(|| self.free_id());
                 self.message.content.push(AssistantBlock::ToolCall { id, name, arguments });
             }
-            Step::Fail(error) => return Err(error),
+            Step::Fail(error) => {
+                self.use_up(self.reply.usage.unwrap_or_default());
+                return Err(error);
+            }
             Step::Delay(time) => {
                 self.waiting = Some(Box::pin(tokio::time::sleep(time)));
                 return Ok(None);
@@ -251,11 +254,17 @@ impl ReplyStream {
         ids.find(|id| !taken(id)).unwrap_or_default().into()
     }
 
+    /// Sets what the request has used, at the model's price.
+    fn use_up(&mut self, usage: Usage) {
+        let price = self.price.as_ref().filter(|_| !usage.is_empty());
+        let cost_usd = usage.cost_usd.or_else(|| price?.cost(&usage));
+        self.message.usage = Usage { cost_usd, ..usage };
+    }
+
     fn end(&mut self) -> Advance {
         let output = crate::Message::Assistant(self.message.clone()).estimated_tokens();
         let usage = self.reply.usage.unwrap_or_else(|| Usage::of_tokens(self.input_tokens, output, 0, 0));
-        let cost_usd = usage.cost_usd.or_else(|| self.price.as_ref()?.cost(&usage));
-        self.message.usage = Usage { cost_usd, ..usage };
+        self.use_up(usage);
         let calls = self.message.tool_calls().next().is_some();
         let natural = if calls { FinishReason::ToolUse } else { FinishReason::Stop };
         self.message.finish = Some(self.reply.finish.unwrap_or(natural));

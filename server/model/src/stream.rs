@@ -139,12 +139,16 @@ impl HttpStream {
         Self { state, reader }
     }
 
+    /// Puts a price on what has been used so far: a failed or cancelled request is paid for too.
+    fn price(&mut self) {
+        let usage = &mut self.reader.parsing.assembly.message.usage;
+        usage.cost_usd =
+            self.reader.price.as_ref().filter(|_| !usage.is_empty()).and_then(|price| price.cost(usage));
+    }
+
     fn finish(&mut self) -> Result<Advance, ModelError> {
         let Parsing { parser, assembly, .. } = &mut self.reader.parsing;
         let finish = parser.end(assembly);
-        let usage = &mut assembly.message.usage;
-        usage.cost_usd =
-            self.reader.price.as_ref().filter(|_| !usage.is_empty()).and_then(|price| price.cost(usage));
         assembly.finish(finish?);
         Ok(Advance::Finished)
     }
@@ -249,6 +253,7 @@ impl ModelStream for HttpStream {
         };
         if !matches!(result, Ok(Advance::Connected | Advance::Delta)) {
             self.state = State::Ended;
+            self.price();
         }
         Poll::Ready(result.map_err(|error| {
             let error = self.reader.secrets.redact(error);
@@ -261,7 +266,8 @@ impl ModelStream for HttpStream {
         &self.reader.parsing.assembly.message
     }
 
-    fn into_message(self: Box<Self>) -> AssistantMessage {
+    fn into_message(mut self: Box<Self>) -> AssistantMessage {
+        self.price();
         self.reader.parsing.assembly.message
     }
 }

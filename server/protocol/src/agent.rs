@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vocab::{AgentId, AgentStatus, EndReason, EndedBy, SessionId, SteerId, ThinkingLevel, Usage};
+use vocab::{AgentId, AgentStatus, Budget, EndReason, EndedBy, SessionId, SteerId, ThinkingLevel, Usage};
 
 use crate::{AgentSummary, Attachment, BadParams, SessionEvent, TranscriptPage, WorktreeInfo};
 
@@ -41,9 +41,9 @@ pub struct AgentSpawnParams {
     /// Not available in this version: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherit_context: Option<serde_json::Value>,
-    /// Not available in this version: refused.
+    /// What each of its runs may use. Where its type has a budget too, the smaller of each part binds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<serde_json::Value>,
+    pub budget: Option<Budget>,
     /// False: it takes no place in the queue.
     #[serde(default = "yes")]
     pub background: bool,
@@ -61,7 +61,6 @@ impl AgentSpawnParams {
             ("isolation", &self.isolation),
             ("isolated", &self.isolated),
             ("inheritContext", &self.inherit_context),
-            ("budget", &self.budget),
         ]
         .into_iter()
         .find_map(|(name, value)| value.is_some().then_some(name))

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocab::{
-    AgentId, AgentStatus, DeliveryState, EndReason, EndedBy, PermissionMode, SessionId, ThinkingLevel,
-    Timestamp, ToolCallId, ToolKind, Usage, WaitingOn,
+    AgentId, AgentStatus, Budget, DeliveryState, EndReason, EndedBy, PermissionMode, SessionId,
+    ThinkingLevel, Timestamp, ToolCallId, ToolKind, Usage, WaitingOn,
 };
 
 use crate::{Limits, Range};
@@ -123,17 +123,6 @@ pub struct SubtreeTotals {
     pub running: u32,
     /// Its own usage and theirs.
     pub usage: Usage,
-}
-
-/// What a run may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Budget {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
 }
 
 /// The tool call that runs now.

@@ -38,7 +38,7 @@ pub use entry::{Entry, NoticeLevel, PartialMessage, TranscriptPage};
 pub use error::{ErrorCode, ErrorData};
 pub use event::{Card, CardAction, Location, Role, SessionEvent, TextRef, ToolOutcome};
 pub use fleet::{
-    AgentSummary, AgentUpdate, Budget, CurrentTool, FleetChangedParams, FleetListParams, FleetListResult,
+    AgentSummary, AgentUpdate, CurrentTool, FleetChangedParams, FleetListParams, FleetListResult,
     SubtreeTotals, TouchKind, TouchedFile, WorktreeInfo, WorktreeState,
 };
 pub use lifecycle::{

@@ -105,7 +105,7 @@ fn what_this_version_does_not_have_is_refused_not_dropped() {
     assert_eq!(with("isolation", json!("worktree")), Some("isolation"));
     assert_eq!(with("isolated", json!(false)), Some("isolated"));
     assert_eq!(with("inheritContext", json!(true)), Some("inheritContext"));
-    assert_eq!(with("budget", json!({ "tokens": 1 })), Some("budget"));
+    assert_eq!(with("budget", json!({ "tokens": 1 })), None);
     assert_eq!(with("isolation", Value::Null), None, "`null` is how some clients write nothing");
     let open: SessionOpenParams = parse(json!({ "fork": "e1" })).expect("the shape is open");
     assert_eq!(open.unavailable(), Some("fork"));

@@ -14,7 +14,7 @@ use crate::effect::{Effect, Fact, Refusal, Reply};
 use crate::input::{CallId, Launch, Origin, Owner, Progress, ResumeRequest, SessionLimits, SpawnRequest};
 use crate::limits::{RunClock, Timer};
 use crate::names::Names;
-use crate::record::{AgentRecord, MAX_PAST_RUNS, PastRun, Place, Queued, Run, RunState, Running, Slot};
+use crate::record::{AgentRecord, Place, Queued, Run, RunState, Running, Slot};
 
 /// The right to run. Made by a session's pool only, and given back there.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,12 +162,7 @@ impl Roster {
         let run = Run::launched(number, request.launch);
         let old = std::mem::replace(&mut record.run, run);
         if let RunState::Settled(settled) = old.state {
-            record.past.push_back(PastRun { number: old.number, settled });
-        }
-        if record.past.len() > MAX_PAST_RUNS
-            && let Some(told) = record.past.iter().position(|past| past.settled.is_told())
-        {
-            record.past.remove(told);
+            record.remember(old.number, settled);
         }
         self.launch(slot, Some(before), fx);
         self.answer_launch(call, slot, fx);

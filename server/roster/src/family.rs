@@ -4,7 +4,7 @@ use vocab::{AgentId, Usage};
 
 use crate::Roster;
 use crate::input::Owner;
-use crate::record::{AgentRecord, RunState, Slot};
+use crate::record::{AgentRecord, Slot};
 
 /// An agent with everything under it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Subtree {
     pub agents: u32,
     /// Those of them that have not ended.
     pub running: u32,
-    /// Its own usage and theirs, of all runs that are known.
+    /// Its own usage and theirs, of all runs.
     pub usage: Usage,
 }
 
@@ -28,12 +28,12 @@ impl Roster {
     pub fn subtree(&self, agent: &AgentId) -> Subtree {
         let mut sum = Subtree::default();
         let Some(root) = self.agent(agent) else { return sum };
-        sum.usage = usage_of(root);
+        sum.usage = root.usage();
         let mut open = root.children.clone();
         while let Some(record) = open.pop().and_then(|slot| self.records.get(&slot)) {
             sum.agents += 1;
             sum.running += u32::from(!record.status().is_final());
-            sum.usage += usage_of(record);
+            sum.usage += record.usage();
             open.extend_from_slice(&record.children);
         }
         sum
@@ -59,15 +59,4 @@ impl Roster {
 
 fn live_children(record: &AgentRecord) -> Vec<Slot> {
     record.live_children.iter().copied().collect()
-}
-
-fn usage_of(record: &AgentRecord) -> Usage {
-    let mut usage = match &record.run.state {
-        RunState::Settled(settled) => settled.completion.outcome.usage,
-        _ => record.progress().usage,
-    };
-    for past in &record.past {
-        usage += past.settled.completion.outcome.usage;
-    }
-    usage
 }

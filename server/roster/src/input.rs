@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use vocab::{
-    AgentId, DeliveryState, EndReason, EndedBy, Outcome, PermissionMode, SessionId, SteerId, ThinkingLevel,
-    Timestamp, ToolCallId, ToolKind, Usage, WaitingOn,
+    AgentId, Budget, DeliveryState, EndReason, EndedBy, Outcome, PermissionMode, SessionId, SteerId,
+    ThinkingLevel, Timestamp, ToolCallId, ToolKind, Usage, WaitingOn,
 };
 
 use crate::completion::Completion;
@@ -113,6 +113,8 @@ pub struct SpawnRequest {
     /// Turn limit of each run; none means unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// What each run may use.
+    pub budget: Budget,
     pub tags: Vec<String>,
     /// Whether its transcript is on disk: then a long result need not stay in memory.
     #[serde(default)]

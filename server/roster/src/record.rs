@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use vocab::{
-    AgentId, AgentStatus, DeliveryState, EndedBy, PermissionMode, SessionId, ThinkingLevel, Timestamp,
-    ToolCallId,
+    AgentId, AgentStatus, Budget, DeliveryState, EndedBy, PermissionMode, SessionId, ThinkingLevel,
+    Timestamp, ToolCallId, Usage,
 };
 
 use crate::admission::Permit;
@@ -52,6 +52,8 @@ pub struct AgentRecord {
     pub permission_mode: PermissionMode,
     /// Turn limit of each run; none means unlimited.
     pub max_turns: Option<u32>,
+    /// What each run may use.
+    pub budget: Budget,
     pub tags: Vec<String>,
     /// Whether its transcript is on disk.
     pub on_disk: bool,
@@ -62,6 +64,8 @@ pub struct AgentRecord {
     pub(crate) slot: Slot,
     pub(crate) run: Run,
     pub(crate) past: VecDeque<PastRun>,
+    /// Of all runs before the latest, those that are only on disk too.
+    pub(crate) spent_before: Usage,
     /// In creation order.
     pub(crate) children: Vec<Slot>,
     pub(crate) live_children: BTreeSet<Slot>,
@@ -240,6 +244,27 @@ impl AgentRecord {
         }
     }
 
+    /// What all its runs have used, what it owns not counted in.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.spent_before;
+        usage += match &self.run.state {
+            RunState::Settled(settled) => settled.completion.outcome.usage,
+            _ => self.progress().usage,
+        };
+        usage
+    }
+
+    /// Puts a run that is over among those before the latest.
+    pub(crate) fn remember(&mut self, number: u32, settled: Box<SettledRun>) {
+        self.spent_before += settled.completion.outcome.usage;
+        self.past.push_back(PastRun { number, settled });
+        if self.past.len() > MAX_PAST_RUNS
+            && let Some(told) = self.past.iter().position(|past| past.settled.is_told())
+        {
+            self.past.remove(told);
+        }
+    }
+
     /// Why and by whom the latest run is being stopped.
     pub fn ending(&self) -> Option<Ending> {
         match &self.run.state {
@@ -324,6 +349,7 @@ impl AgentRecord {
             thinking: request.thinking,
             permission_mode: request.permission_mode,
             max_turns: request.max_turns,
+            budget: request.budget,
             tags: request.tags,
             on_disk: request.on_disk,
             plan: request.plan,
@@ -331,6 +357,7 @@ impl AgentRecord {
             slot: place.slot,
             run: Run::launched(1, request.launch),
             past: VecDeque::new(),
+            spent_before: Usage::default(),
             children: Vec::new(),
             live_children: BTreeSet::new(),
             mailbox: Mailbox::default(),

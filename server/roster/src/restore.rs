@@ -6,7 +6,7 @@ use crate::Roster;
 use crate::collector::Collector;
 use crate::delivery::NewsState;
 use crate::input::{Progress, RestoredAgent, RestoredRun};
-use crate::record::{AgentRecord, PastRun, Place, RunKey, RunState, SettledRun};
+use crate::record::{AgentRecord, Place, RunKey, RunState, SettledRun};
 
 impl Roster {
     /// Takes an agent that was read from disk. Its session need not be open yet; a known id changes nothing.
@@ -40,7 +40,7 @@ impl Roster {
                 record.run.background = settled.completion.background;
                 record.run.state = RunState::Settled(Box::new(settled));
             } else {
-                record.past.push_back(PastRun { number, settled: Box::new(settled) });
+                record.remember(number, Box::new(settled));
             }
         }
         self.adopt(record);

@@ -299,8 +299,7 @@ impl Session {
             let ToolOutput { content, details, usage, terminate: vote } = output;
             terminate &= vote;
             if let Some(usage) = usage {
-                run.usage += usage;
-                self.usage += usage;
+                self.take_report(run, usage);
             }
             run.guard.call(name, raw, &content);
             let message = Arc::new(Message::ToolResult(ToolResultMessage {

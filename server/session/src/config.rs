@@ -6,13 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::{ModelClient, RetryPolicy};
-use vocab::{SessionId, ThinkingLevel, Timestamp};
+use vocab::{Budget, SessionId, ThinkingLevel, Timestamp};
 
+use crate::entry::Entry;
 use crate::event::Observer;
 use crate::event_bus::EventBus;
 use crate::extension::ExtensionFactory;
+use crate::ledger::Ledger;
 use crate::storage::AppendFile;
 use crate::toolbox::{ToolPolicy, Toolbox};
+
+/// Gets each entry that a session adds, once, in order; those that a file already had are not told again.
+pub type EntrySink = Box<dyn FnMut(&Arc<Entry>) + Send>;
 
 /// Everything that a session needs; nothing is read from the surroundings.
 pub struct SessionConfig {
@@ -37,6 +42,9 @@ pub struct SessionConfig {
     pub storage: Storage,
     pub retry: RetryPolicy,
     pub limits: RunLimits,
+    /// Of the root session; shared by all sessions under it.
+    pub ledger: Ledger,
+    pub entries: Option<EntrySink>,
     pub observer: Box<dyn Observer>,
     pub clock: Clock,
 }
@@ -61,6 +69,8 @@ impl SessionConfig {
             storage: Storage::Ephemeral,
             retry: RetryPolicy::default(),
             limits: RunLimits::default(),
+            ledger: Ledger::default(),
+            entries: None,
             observer: Box::new(crate::event::NoObserver),
             clock: Clock::system(),
         }
@@ -101,9 +111,8 @@ pub struct RunLimits {
     pub max_turns: u32,
     /// Turns that it has for that.
     pub grace_turns: u32,
-    /// `Usage::total` of the run.
-    pub tokens: u64,
-    pub cost_usd: f64,
+    /// What its own requests may use. It ends before the first request after that.
+    pub budget: Budget,
     /// The same tool, arguments and result in a row.
     pub identical_calls: u32,
     /// Turns in a row with no text and no call or result that the run has not had.
@@ -115,8 +124,7 @@ impl Default for RunLimits {
         Self {
             max_turns: 0,
             grace_turns: 5,
-            tokens: 0,
-            cost_usd: 0.0,
+            budget: Budget::default(),
             identical_calls: 10,
             no_progress_turns: 25,
         }

@@ -38,6 +38,8 @@ pub(crate) struct Rebuilt {
     /// Calls of the last message; the history must not be sent before each has a result.
     pub(crate) open: Vec<OpenCall>,
     pub(crate) usage: Usage,
+    /// Of its own requests, without what tools have reported.
+    pub(crate) spent: Usage,
     /// Of the last answer: how much of the model's window it took.
     pub(crate) context_tokens: u64,
     pub(crate) run: u32,
@@ -88,6 +90,7 @@ impl Rebuilt {
     fn answer(&mut self, message: &Arc<Message>, discarded: bool) {
         let Message::Assistant(answer) = &**message else { return };
         self.usage += answer.usage;
+        self.spent += answer.usage;
         if discarded || !is_sendable(answer) {
             return;
         }

@@ -19,6 +19,7 @@ mod extension;
 mod handle;
 mod history;
 mod inbox;
+mod ledger;
 mod limits;
 mod message;
 mod output_cap;
@@ -39,7 +40,7 @@ pub mod storage;
 
 pub use builtin::builtin_tools;
 pub use child_context::{in_child_context, in_child_context_sync, inside_child_context};
-pub use config::{Clock, RunLimits, SessionConfig, SessionError, SessionKind, Storage};
+pub use config::{Clock, EntrySink, RunLimits, SessionConfig, SessionError, SessionKind, Storage};
 pub use entry::{Entry, EntryBody, FORMAT_VERSION, Header, RunEndEntry, ToolOutcome, ToolResultEntry};
 pub use event::{
     DEFAULT_PAGE, Delta, NoObserver, Observer, Page, PageRequest, PartialMessage, RetryEvent, SessionEvent,
@@ -52,6 +53,7 @@ pub use extension::{
     ToolResultEvent, ToolResultPatch, TurnBoundary,
 };
 pub use handle::{AbortReport, PromptAnswer, Reply, SessionHandle, SessionInfo, SteerReceipt, Withdrawal};
+pub use ledger::{Ledger, Tally, amount};
 pub use message::{
     Acknowledge, CustomMessage, DeliverAs, Delivery, Prompt, PromptOrigin, SteerAuthor, SteerRequest,
 };

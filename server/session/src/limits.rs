@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::ContentBlock;
-use vocab::{EndReason, Usage};
+use vocab::EndReason;
 
 use crate::config::RunLimits;
 
@@ -59,7 +59,7 @@ impl Guard {
     }
 
     /// Why another request must not start.
-    pub(crate) fn exceeded(&self, limits: &RunLimits, turns: u32, usage: &Usage) -> Option<EndReason> {
+    pub(crate) fn exceeded(&self, limits: &RunLimits, turns: u32) -> Option<EndReason> {
         let reached = |value: u64, limit: u64| limit > 0 && value >= limit;
         if limits.max_turns > 0 && turns >= limits.max_turns.saturating_add(limits.grace_turns) {
             return Some(EndReason::MaxTurns);
@@ -67,14 +67,7 @@ impl Guard {
         if reached(self.identical.into(), limits.identical_calls.into()) {
             return Some(EndReason::RepeatedCall);
         }
-        if reached(self.stale_turns.into(), limits.no_progress_turns.into()) {
-            return Some(EndReason::NoProgress);
-        }
-        if reached(usage.total, limits.tokens) {
-            return Some(EndReason::Tokens);
-        }
-        let cost = usage.cost_usd.unwrap_or(0.0);
-        (limits.cost_usd > 0.0 && cost >= limits.cost_usd).then_some(EndReason::Cost)
+        reached(self.stale_turns.into(), limits.no_progress_turns.into()).then_some(EndReason::NoProgress)
     }
 }
 
@@ -90,8 +83,6 @@ pub(crate) fn limit_text(reason: EndReason, limits: &RunLimits) -> String {
         EndReason::NoProgress => {
             format!("ended after {} turns without anything new", limits.no_progress_turns)
         }
-        EndReason::Tokens => format!("ended at its limit of {} tokens", limits.tokens),
-        EndReason::Cost => format!("ended at its limit of ${}", limits.cost_usd),
         _ => "ended by a limit".to_owned(),
     }
 }
@@ -105,7 +96,7 @@ fn hash_of(value: &impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use model::ContentBlock;
-    use vocab::{EndReason, Usage};
+    use vocab::{Budget, EndReason};
 
     use super::Guard;
     use crate::config::RunLimits;
@@ -114,8 +105,7 @@ mod tests {
         RunLimits {
             max_turns: 0,
             grace_turns: 0,
-            tokens: 0,
-            cost_usd: 0.0,
+            budget: Budget::default(),
             identical_calls: 0,
             no_progress_turns: 0,
         }
@@ -135,7 +125,7 @@ mod tests {
         for _ in 0..100 {
             turn(&mut guard, false, &[("{}", "same")]);
         }
-        assert_eq!(guard.exceeded(&none(), 1_000, &Usage::of_tokens(1 << 40, 0, 0, 0)), None);
+        assert_eq!(guard.exceeded(&none(), 1_000), None);
     }
 
     #[test]
@@ -144,8 +134,8 @@ mod tests {
         assert!(!Guard::should_wrap_up(&limits, 2));
         assert!(Guard::should_wrap_up(&limits, 3));
         let guard = Guard::default();
-        assert_eq!(guard.exceeded(&limits, 4, &Usage::default()), None);
-        assert_eq!(guard.exceeded(&limits, 5, &Usage::default()), Some(EndReason::MaxTurns));
+        assert_eq!(guard.exceeded(&limits, 4), None);
+        assert_eq!(guard.exceeded(&limits, 5), Some(EndReason::MaxTurns));
     }
 
     #[test]
@@ -155,9 +145,9 @@ mod tests {
         turn(&mut guard, true, &[("a", "1"), ("a", "1")]);
         turn(&mut guard, true, &[("a", "2")]);
         turn(&mut guard, true, &[("a", "1"), ("a", "1")]);
-        assert_eq!(guard.exceeded(&limits, 3, &Usage::default()), None);
+        assert_eq!(guard.exceeded(&limits, 3), None);
         turn(&mut guard, true, &[("a", "1")]);
-        assert_eq!(guard.exceeded(&limits, 4, &Usage::default()), Some(EndReason::RepeatedCall));
+        assert_eq!(guard.exceeded(&limits, 4), Some(EndReason::RepeatedCall));
     }
 
     #[test]
@@ -171,19 +161,8 @@ mod tests {
         turn(&mut guard, false, &[("b", "1")]);
         turn(&mut guard, true, &[("b", "1")]);
         turn(&mut guard, false, &[("a", "2")]);
-        assert_eq!(guard.exceeded(&limits, 7, &Usage::default()), None);
+        assert_eq!(guard.exceeded(&limits, 7), None);
         turn(&mut guard, false, &[("b", "3")]);
-        assert_eq!(guard.exceeded(&limits, 8, &Usage::default()), Some(EndReason::NoProgress));
-    }
-
-    #[test]
-    fn tokens_and_money_end_a_run() {
-        let guard = Guard::default();
-        let usage = Usage { cost_usd: Some(2.0), ..Usage::of_tokens(90, 10, 1_000, 0) };
-        assert_eq!(guard.exceeded(&RunLimits { tokens: 101, ..none() }, 1, &usage), None);
-        assert_eq!(guard.exceeded(&RunLimits { tokens: 100, ..none() }, 1, &usage), Some(EndReason::Tokens));
-        assert_eq!(guard.exceeded(&RunLimits { cost_usd: 2.0, ..none() }, 1, &usage), Some(EndReason::Cost));
-        let unknown = Usage::of_tokens(1, 1, 0, 0);
-        assert_eq!(guard.exceeded(&RunLimits { cost_usd: 0.01, ..none() }, 1, &unknown), None);
+        assert_eq!(guard.exceeded(&limits, 8), Some(EndReason::NoProgress));
     }
 }

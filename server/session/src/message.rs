@@ -101,7 +101,7 @@ impl CustomMessage {
         }
     }
 
-    pub(crate) fn message(&self) -> Message {
+    pub fn message(&self) -> Message {
         Message::User { content: self.content.clone() }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{EntryId, Timestamp};
 
-use crate::config::{Clock, Storage};
+use crate::config::{Clock, EntrySink, Storage};
 use crate::entry::{Entry, EntryBody, Header};
 use crate::event::{DEFAULT_PAGE, Observer, Page, PageRequest, PartialMessage, SessionEvent};
 use crate::storage::{AppendFile, Durability};
@@ -23,17 +23,32 @@ pub(crate) struct Recorder {
     /// Written before the first line of a new file.
     header: Option<Box<Header>>,
     observer: Option<Box<dyn Observer>>,
+    entries_told: Option<EntrySink>,
     watched: bool,
 }
 
 impl Recorder {
-    pub(crate) fn new(clock: Clock, storage: Storage, observer: Box<dyn Observer>) -> Self {
+    pub(crate) fn new(
+        clock: Clock,
+        storage: Storage,
+        observer: Box<dyn Observer>,
+        entries_told: Option<EntrySink>,
+    ) -> Self {
         let file = match storage {
             Storage::Ephemeral => None,
             Storage::File(file) => Some(file),
         };
         let observer = Some(observer);
-        Self { clock, seq: 0, entries: Vec::new(), file, header: None, observer, watched: false }
+        Self {
+            clock,
+            seq: 0,
+            entries: Vec::new(),
+            file,
+            header: None,
+            observer,
+            entries_told,
+            watched: false,
+        }
     }
 
     /// The head of a file that is yet to be made.
@@ -125,6 +140,7 @@ impl Recorder {
         let entry = Arc::new(Entry { id, seq: self.seq, at: self.clock.now(), run, body });
         self.write(&entry, written);
         self.entries.push(Arc::clone(&entry));
+        self.tell_entry(&entry);
         self.tell(event(Arc::clone(&entry)));
         entry
     }
@@ -164,6 +180,14 @@ impl Recorder {
         match written {
             None => file.append(line),
             Some(written) => file.append_then(line, Durability::Written, move |_| written()),
+        }
+    }
+
+    fn tell_entry(&mut self, entry: &Arc<Entry>) {
+        let Some(sink) = &mut self.entries_told else { return };
+        if catch_unwind(AssertUnwindSafe(|| sink(entry))).is_err() {
+            tracing::error!("who gets a session's entries panicked; it is told no more");
+            self.entries_told = None;
         }
     }
 

@@ -64,8 +64,7 @@ impl Session {
                 session: self.id.clone(),
             });
             let Attempt { message, entry_id, end } = self.pump(stream, run).await;
-            run.usage += message.usage;
-            self.usage += message.usage;
+            self.charge(run, message.usage);
             let error = match end {
                 AttemptEnd::Finished => {
                     let entry_id = entry_id.unwrap_or_else(|| self.announce());
@@ -77,7 +76,7 @@ impl Session {
                 }
                 AttemptEnd::Failed(error) => error,
             };
-            self.discard(run, message, entry_id.clone(), &error);
+            let entry_id = self.discard(run, message, entry_id, &error);
             retries += 1;
             let Some(delay) = self.retry.next_delay(retries, &error) else {
                 return Err(match error {
@@ -85,6 +84,10 @@ impl Session {
                     _ => Stop::failed(error.to_string()),
                 });
             };
+            // A failed attempt may have used the last of the budget.
+            if let Some(stop) = self.overspent(run) {
+                return Err(stop);
+            }
             self.wait_to_retry(run, retries, delay, &error, entry_id).await?;
         }
     }
@@ -184,7 +187,7 @@ impl Session {
 
     /// An aborted answer keeps its text. Its calls may be half written, so they are left out: nothing ran.
     fn keep_partial(&mut self, run: &mut RunState, message: AssistantMessage, entry_id: Option<EntryId>) {
-        let Some(entry_id) = entry_id else { return };
+        let Some(entry_id) = self.kept_id(entry_id, &message) else { return };
         let mut kept = AssistantMessage { finish: None, error: Some(ABORTED.to_owned()), ..message };
         let discarded = !has_text(&kept);
         if !discarded {
@@ -207,11 +210,18 @@ impl Session {
         message: AssistantMessage,
         entry_id: Option<EntryId>,
         error: &ModelError,
-    ) {
-        let Some(entry_id) = entry_id else { return };
+    ) -> Option<EntryId> {
+        let entry_id = self.kept_id(entry_id, &message)?;
         let message = AssistantMessage { finish: None, error: Some(error.to_string()), ..message };
         let body = EntryBody::Assistant { message: Arc::new(Message::Assistant(message)), discarded: true };
-        self.recorder.record_as(entry_id, run.number, body, |entry| SessionEvent::MessageEnd { entry }, None);
+        let id = entry_id.clone();
+        self.recorder.record_as(id, run.number, body, |entry| SessionEvent::MessageEnd { entry }, None);
+        Some(entry_id)
+    }
+
+    /// The entry of an attempt that did not end well: one that brought nothing has none, unless it was paid for.
+    fn kept_id(&mut self, entry_id: Option<EntryId>, message: &AssistantMessage) -> Option<EntryId> {
+        entry_id.or_else(|| (!message.usage.is_empty()).then(|| self.announce()))
     }
 
     async fn wait_to_retry(

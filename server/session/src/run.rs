@@ -13,6 +13,7 @@ use crate::extension::BeforeStartEvent;
 use crate::handle::{PromptAnswer, QueuedPrompt};
 use crate::history::ABORTED;
 use crate::inbox::{Pending, steer_event};
+use crate::ledger::Tally;
 use crate::limits::Guard;
 use crate::message::{Delivery, Prompt, SteerRequest};
 use crate::progress::RunProgress;
@@ -57,7 +58,7 @@ pub struct RunOutcome {
     /// The last text that the model wrote in this run; empty where it wrote none.
     pub text: String,
     pub error: Option<Arc<str>>,
-    /// Of this run, failed attempts included.
+    /// Of this run, failed attempts included, and what its tools have reported.
     pub usage: Usage,
     /// Requests that were answered.
     pub turns: u32,
@@ -73,6 +74,9 @@ pub(crate) struct RunState {
     pub(crate) cancel: CancellationToken,
     pub(crate) answer: Option<oneshot::Sender<PromptAnswer>>,
     pub(crate) system_prompt: Arc<str>,
+    /// What its own requests have used.
+    pub(crate) spent: Tally,
+    /// The same, with what was reported to it of others.
     pub(crate) usage: Usage,
     pub(crate) turns: u32,
     pub(crate) tool_uses: u32,
@@ -152,6 +156,7 @@ impl Session {
             cancel,
             answer: None,
             system_prompt: Arc::clone(&self.system_prompt),
+            spent: Tally::default(),
             usage: Usage::default(),
             turns: 0,
             tool_uses: 0,

@@ -20,6 +20,7 @@ use crate::extension::{BoundaryKind, ExtensionApi, Hooks, ShutdownReason, StartR
 use crate::handle::{Command, QueuedPrompt, SessionHandle, SessionInfo};
 use crate::history::{INTERRUPTED, OpenCall, open_calls, rebuild};
 use crate::inbox::Pending;
+use crate::ledger::Ledger;
 use crate::message::CustomMessage;
 use crate::progress::{ProgressCell, RunProgress};
 use crate::recorder::Recorder;
@@ -52,6 +53,7 @@ pub struct Session {
     renderers: Arc<Renderers>,
     pub(crate) retry: RetryPolicy,
     pub(crate) limits: RunLimits,
+    pub(crate) ledger: Ledger,
     pub(crate) handle: SessionHandle,
     pub(crate) inbox: UnboundedReceiver<Command>,
     pub(crate) prompts: VecDeque<QueuedPrompt>,
@@ -148,6 +150,7 @@ impl Session {
             renderers,
             retry: config.retry,
             limits: config.limits,
+            ledger: config.ledger,
             handle: handle.clone(),
             inbox,
             prompts: VecDeque::new(),
@@ -158,7 +161,7 @@ impl Session {
             closing: false,
             asking: None,
             start: Some(start),
-            recorder: Recorder::new(config.clock, config.storage, config.observer),
+            recorder: Recorder::new(config.clock, config.storage, config.observer, config.entries),
             history: History::new(),
             progress,
             usage: Usage::default(),
@@ -175,6 +178,10 @@ impl Session {
         self.recorder.restore(entries);
         self.history = rebuilt.history;
         self.usage = rebuilt.usage;
+        if self.kind == SessionKind::Parent {
+            // An agent's own file is opened again and again, and its record remembers for it.
+            self.ledger.remember(rebuilt.spent);
+        }
         self.context_tokens = rebuilt.context_tokens;
         self.run = rebuilt.run;
         self.close_calls(&rebuilt.open, INTERRUPTED, ToolOutcome::Interrupted);

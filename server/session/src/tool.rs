@@ -74,7 +74,8 @@ pub struct ToolOutput {
     /// For renderers and logs; never sent to a model.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
-    /// What the tool itself spent on models; counted in the run's usage.
+    /// What others have spent on models for this call. It is counted in the run's usage, not towards its limits: who
+    /// spent it has counted it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Vote to end the run without asking the model again; it counts where every call of the batch votes so.

@@ -48,8 +48,11 @@ impl Session {
                 // A boundary never stops a run that owes a request.
                 (Boundary::Stop, TurnEnd::Owed) | (Boundary::Request, _) => {}
             }
-            if let Some(reason) = run.guard.exceeded(&self.limits, run.turns, &run.usage) {
+            if let Some(reason) = run.guard.exceeded(&self.limits, run.turns) {
                 return Stop::limit(reason, limit_text(reason, &self.limits));
+            }
+            if let Some(stop) = self.overspent(run) {
+                return stop;
             }
             if run.turns == 0 && self.kind == SessionKind::Parent {
                 // The prompt is on disk before a request can cost anything.

@@ -14,4 +14,4 @@ pub use modes::{PermissionMode, ThinkingLevel, ToolKind};
 pub use outcome::{EndReason, EndedBy, Outcome, RunStop};
 pub use status::{AgentStatus, DeliveryState, WaitingOn};
 pub use time::Timestamp;
-pub use usage::Usage;
+pub use usage::{Budget, Usage};

@@ -54,9 +54,69 @@ impl AddAssign for Usage {
     }
 }
 
+/// What a run may use; a part that is absent is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// Tokens that count towards [`Usage::total`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tokens: Option<u64>,
+    /// US dollars, more than 0. Requests whose price is unknown are not counted: they are not free, they cannot be
+    /// measured. A limit of tokens binds there too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Budget {
+    /// Whether it limits nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_none() && self.cost_usd.is_none()
+    }
+
+    /// The first part that is no positive number, by its name, with what it must be.
+    pub fn fault(&self) -> Option<(&'static str, &'static str)> {
+        if self.tokens == Some(0) {
+            return Some(("tokens", "must be a whole number of at least 1"));
+        }
+        let sound = |cost: f64| cost.is_finite() && cost > 0.0;
+        self.cost_usd.filter(|cost| !sound(*cost)).map(|_| ("costUsd", "must be a number above 0"))
+    }
+
+    /// What both allow: the smaller of each part.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let smaller = |a: f64, b: f64| if b < a { b } else { a };
+        Self {
+            tokens: self.tokens.into_iter().chain(other.tokens).min(),
+            cost_usd: self.cost_usd.into_iter().chain(other.cost_usd).reduce(smaller),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Usage;
+    use super::{Budget, Usage};
+
+    #[test]
+    fn of_two_budgets_the_smaller_part_binds() {
+        let call = Budget { tokens: Some(10), cost_usd: None };
+        let definition = Budget { tokens: Some(20), cost_usd: Some(0.5) };
+        assert_eq!(call.and(definition), Budget { tokens: Some(10), cost_usd: Some(0.5) });
+        assert_eq!(definition.and(call), call.and(definition));
+        assert_eq!(call.and(Budget::default()), call);
+        assert!(Budget::default().and(Budget::default()).is_empty());
+    }
+
+    #[test]
+    fn a_budget_is_positive() {
+        let field = |budget: Budget| budget.fault().map(|(field, _)| field);
+        assert_eq!(field(Budget { tokens: Some(0), cost_usd: None }), Some("tokens"));
+        for cost in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(field(Budget { tokens: None, cost_usd: Some(cost) }), Some("costUsd"), "{cost}");
+        }
+        assert_eq!(field(Budget { tokens: Some(1), cost_usd: Some(0.001) }), None);
+    }
 
     fn priced(tokens: u64, cost: Option<f64>) -> Usage {
         Usage { cost_usd: cost, ..Usage::of_tokens(tokens, 0, 0, 0) }

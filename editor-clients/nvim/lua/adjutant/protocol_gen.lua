@@ -87,7 +87,7 @@ M.PROTOCOL_VERSION = 1
 ---@field prompt string
 ---@field attachments? adjutant.Attachment[]
 ---@field background? boolean False: it takes no place in the queue.
----@field budget? any Not available in this version: refused.
+---@field budget? adjutant.Budget What each of its runs may use. Where its type has a budget too, the smaller of each part binds.
 ---@field description? string A few words for the roster; absent: the start of the prompt.
 ---@field inheritContext? any Not available in this version: refused.
 ---@field isolated? any Not available in this version: refused.
@@ -228,10 +228,10 @@ M.PROTOCOL_VERSION = 1
 --- What a person sends along with a text.
 ---@alias adjutant.Attachment adjutant.Attachment.file|adjutant.Attachment.selection|adjutant.Attachment.image|adjutant.Attachment.diagnostic
 
---- What a run may use.
+--- What a run may use; a part that is absent is not limited.
 ---@class adjutant.Budget
----@field costUsd? number US dollars.
----@field tokens? integer
+---@field costUsd? number US dollars, more than 0. Requests whose price is unknown are not counted: they are not free, they cannot be measured. A limit of tokens binds there too.
+---@field tokens? integer Tokens that count towards [`Usage::total`].
 
 --- What a renderer makes of a tool's or an extension's details. Plain text: a client interprets no markup in it.
 ---@class adjutant.Card

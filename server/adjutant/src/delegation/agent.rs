@@ -1,6 +1,7 @@
 //! The `Agent` tool: starts an agent or resumes one, in the foreground or in the background.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
-use vocab::{AgentStatus, EndedBy, ThinkingLevel, ToolKind, WaitingOn};
+use vocab::{AgentStatus, Budget, EndedBy, ThinkingLevel, ToolKind, WaitingOn};
 
 use super::text;
 use super::{AGENT_TOOL, Delegation, GUIDELINES, RESULT_TOOL, SNIPPET, STEER_TOOL, parameters, read};
 use crate::launch::LaunchRequest;
 use crate::manager::Launched;
+use crate::output_transcript;
 
 /// How often a foreground call shows how its agent is doing.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
@@ -49,12 +51,36 @@ pub struct AgentParams {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_turns: Option<u32>,
+    /// What a run of it may use: `tokens`, `cost_usd` in US dollars. It is ended before the first request past that. The
+    /// type's own budget binds too.
+    #[serde(default)]
+    pub budget: Option<BudgetParams>,
     /// False: wait here for its answer. True: go on, and be told when it has ended.
     #[serde(default)]
     pub run_in_background: Option<bool>,
     /// The id or name of an agent that has ended, to go on with what it knows.
     #[serde(default)]
     pub resume: Option<String>,
+}
+
+/// What a run may use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetParams {
+    /// Tokens, those read from a cache left out.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub tokens: Option<u64>,
+    /// US dollars, more than 0. It cannot bind a model whose price is unknown.
+    #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub cost_usd: Option<f64>,
+}
+
+impl From<BudgetParams> for Budget {
+    fn from(params: BudgetParams) -> Self {
+        Self { tokens: params.tokens, cost_usd: params.cost_usd }
+    }
 }
 
 pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
@@ -151,11 +177,13 @@ impl Delegation {
                 None => self.start(params.clone(), &call, turn).await?,
             };
         if background {
-            notes.push(receipt(&launched, &params));
+            let context = self.context();
+            let file = output_transcript::existing(context.files.as_ref(), &launched.agent, launched.run);
+            notes.push(receipt(&launched, &params, file.as_deref()));
             return Ok(ToolOutput { details: details(&launched), ..ToolOutput::text(notes.join("\n")) });
         }
         let completion = self.wait(&launched, &call).await?;
-        notes.push(text::inline_result(&completion));
+        notes.push(text::inline_result(&completion, self.context().show_cost()));
         let mut details = details(&launched);
         details["status"] = json!(completion.status());
         Ok(ToolOutput { details, ..ToolOutput::text(notes.join("\n")) })
@@ -175,6 +203,7 @@ impl Delegation {
             model: params.model,
             thinking: params.thinking,
             max_turns: params.max_turns,
+            budget: params.budget.map(Budget::from).unwrap_or_default(),
             background: params.run_in_background,
             tool_call: Some(call.id.clone()),
             turn: Some(turn),
@@ -255,7 +284,7 @@ fn details(launched: &Launched) -> Value {
     json!({ "agentId": launched.agent, "run": launched.run, "handle": launched.handle, "status": launched.status })
 }
 
-fn receipt(launched: &Launched, params: &AgentParams) -> String {
+fn receipt(launched: &Launched, params: &AgentParams, output_file: Option<&Path>) -> String {
     let state = match launched.status {
         AgentStatus::Queued => "Agent queued in the background: the limit of agents at one time is reached.",
         _ => "Agent started in the background.",
@@ -266,6 +295,9 @@ fn receipt(launched: &Launched, params: &AgentParams) -> String {
         launched.handle,
         text::one_line(&params.description, 120)
     );
+    if let Some(file) = output_file {
+        let _ = write!(receipt, "\nOutput file: {}", file.display());
+    }
     if let Some(position) = launched.queue_position {
         let _ = write!(receipt, "\nPosition in the queue: {position}");
     }

@@ -2,6 +2,7 @@
 //! back to it. It uses the host's seam and nothing else of it.
 
 mod agent;
+mod report;
 mod result;
 mod steer;
 pub(crate) mod text;
@@ -20,6 +21,7 @@ use vocab::{AgentStatus, SessionId};
 use crate::failure::Failure;
 use crate::launch::LaunchContext;
 use crate::manager::ManagerHandle;
+use crate::output_transcript;
 
 pub use agent::AgentParams;
 pub use result::ResultParams;
@@ -78,9 +80,10 @@ pub(crate) fn extension(
             context,
             turn: Arc::default(),
         };
-        api.register_tool(agent::tool(delegation.clone()));
-        api.register_tool(result::tool(delegation.clone()));
-        api.register_tool(steer::tool(delegation.clone()));
+        let tools = [agent::tool, result::tool, steer::tool].map(|tool| tool(delegation.clone()));
+        for tool in tools {
+            api.register_tool(report::with_usage(tool, delegation.context.clone()));
+        }
         let log = api.handle();
         api.on_session_start(move |reason| {
             tracing::debug!(session = %log.id(), ?reason, "delegation is ready");
@@ -119,7 +122,7 @@ impl Delegation {
         for completion in &batch.completions {
             entries.append_entry(RECORD, record(completion));
         }
-        let message = notification(&batch.completions, batch.partial);
+        let message = notification(&batch.completions, batch.partial, &self.context());
         vec![Delivery::new(message, move |_| batch.delivered())]
     }
 
@@ -139,7 +142,11 @@ impl Delegation {
     }
 }
 
-fn notification(completions: &[Completion], partial: bool) -> CustomMessage {
+fn notification(completions: &[Completion], partial: bool, context: &LaunchContext) -> CustomMessage {
+    let output_file = |completion: &Completion| {
+        output_transcript::existing(context.files.as_ref(), &completion.agent, completion.run)
+    };
+    let extras = text::Extras { show_cost: context.show_cost(), output_file: &output_file };
     let lines = completions.iter().map(|completion| {
         let text = text::one_line(&completion.outcome.text, 80);
         let mark = if matches!(completion.status(), AgentStatus::Completed | AgentStatus::Steered) {
@@ -159,7 +166,7 @@ fn notification(completions: &[Completion], partial: bool) -> CustomMessage {
     CustomMessage {
         details: serde_json::json!({ "card": card, "agents": keys }),
         key: Some(keys.join(",")),
-        ..CustomMessage::text(NOTIFICATION, text::notification(completions, partial))
+        ..CustomMessage::text(NOTIFICATION, text::notification(completions, partial, &extras))
     }
 }
 

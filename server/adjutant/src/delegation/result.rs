@@ -79,7 +79,7 @@ impl Delegation {
         }
         let state = self.manager.read(agent.clone(), None, true).await?;
         let mut text = match &state.completion {
-            Some(completion) => text::fetched_result(completion),
+            Some(completion) => text::fetched_result(completion, self.context().show_cost()),
             None => self.live(&agent, &state).await?,
         };
         if params.verbose == Some(true) {

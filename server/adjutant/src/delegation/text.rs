@@ -2,6 +2,7 @@
 //! looks like ours: it is escaped wherever it stands between our tags.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use roster::Completion;
 use vocab::{AgentStatus, EndReason, EndedBy, Usage};
@@ -86,7 +87,7 @@ fn reason_words(reason: EndReason) -> &'static str {
 }
 
 /// The text of a settled run for the model that waited for it.
-pub(crate) fn inline_result(completion: &Completion) -> String {
+pub(crate) fn inline_result(completion: &Completion, show_cost: bool) -> String {
     let outcome = &completion.outcome;
     if completion.status() == AgentStatus::Error {
         let mut text = format!("Agent failed: {}", outcome.error.as_deref().unwrap_or("unknown reason"));
@@ -107,6 +108,9 @@ pub(crate) fn inline_result(completion: &Completion) -> String {
     if outcome.usage.total > 0 {
         let _ = write!(head, ", {}", tokens(outcome.usage.total));
     }
+    if let Some(cost) = cost(&outcome.usage, show_cost) {
+        let _ = write!(head, ", {cost}");
+    }
     format!(
         "{head}{}\n\n{}{}",
         outcome_note(completion, Reader::Inline),
@@ -116,7 +120,7 @@ pub(crate) fn inline_result(completion: &Completion) -> String {
 }
 
 /// The text of a settled run for a model that asked for it by id.
-pub(crate) fn fetched_result(completion: &Completion) -> String {
+pub(crate) fn fetched_result(completion: &Completion, show_cost: bool) -> String {
     let mut head = format!(
         "Agent: {}\n{} · {}{} · {}",
         completion.agent,
@@ -125,7 +129,7 @@ pub(crate) fn fetched_result(completion: &Completion) -> String {
         outcome_note(completion, Reader::Fetched),
         count(completion.tool_uses, "tool use"),
     );
-    stats(&mut head, &completion.outcome.usage, completion.context_percent, completion.compactions);
+    stats(&mut head, completion, show_cost);
     let _ = write!(head, " · {}\n{}\n\n", seconds(completion.duration_ms()), completion.description);
     if completion.status() == AgentStatus::Error {
         let _ = write!(head, "Error: {}", completion.outcome.error.as_deref().unwrap_or("unknown reason"));
@@ -134,15 +138,19 @@ pub(crate) fn fetched_result(completion: &Completion) -> String {
     head + body(completion) + &undelivered(completion)
 }
 
-fn stats(line: &mut String, usage: &Usage, context_percent: Option<f64>, compactions: u32) {
+fn stats(line: &mut String, completion: &Completion, show_cost: bool) {
+    let usage = &completion.outcome.usage;
     if usage.total > 0 {
         let _ = write!(line, " · {}", tokens(usage.total));
     }
-    if let Some(percent) = context_percent {
+    if let Some(cost) = cost(usage, show_cost) {
+        let _ = write!(line, " · {cost}");
+    }
+    if let Some(percent) = completion.context_percent {
         let _ = write!(line, " · {percent:.0} % of context");
     }
-    if compactions > 0 {
-        let _ = write!(line, " · {}", count(compactions, "compaction"));
+    if completion.compactions > 0 {
+        let _ = write!(line, " · {}", count(completion.compactions, "compaction"));
     }
 }
 
@@ -171,10 +179,21 @@ fn undelivered(completion: &Completion) -> String {
     format!("\n\nThese messages came too late to reach the agent:\n{}", lines.join("\n"))
 }
 
+/// What the news of completions says besides what they hold.
+pub(crate) struct Extras<'a> {
+    pub(crate) show_cost: bool,
+    /// Where the transcript of a run is, if it has one.
+    pub(crate) output_file: &'a dyn Fn(&Completion) -> Option<PathBuf>,
+}
+
 /// The news of completions, as one message for the model that owns the agents.
-pub(crate) fn notification(completions: &[Completion], partial: bool) -> String {
+pub(crate) fn notification(completions: &[Completion], partial: bool, extras: &Extras<'_>) -> String {
     if let [only] = completions {
-        return block(only, SOLO_PREVIEW);
+        let mut text = block(only, SOLO_PREVIEW, extras);
+        if let Some(file) = (extras.output_file)(only) {
+            let _ = write!(text, "\nTranscript: {}", escape(&file.display().to_string()));
+        }
+        return text;
     }
     let mut text = format!("{} agents have ended", completions.len());
     if partial {
@@ -182,16 +201,19 @@ pub(crate) fn notification(completions: &[Completion], partial: bool) -> String 
     }
     for completion in completions {
         text.push_str("\n\n");
-        text.push_str(&block(completion, GROUP_PREVIEW));
+        text.push_str(&block(completion, GROUP_PREVIEW, extras));
     }
     text.push_str("\n\nUse get_subagent_result with an agent's id for its full result.");
     text
 }
 
-fn block(completion: &Completion, limit: usize) -> String {
+fn block(completion: &Completion, limit: usize, extras: &Extras<'_>) -> String {
     let mut text = format!("<task-notification>\n<task-id>{}</task-id>\n", completion.agent);
     if let Some(call) = &completion.tool_call {
         let _ = writeln!(text, "<tool-use-id>{}</tool-use-id>", escape(call.as_str()));
+    }
+    if let Some(file) = (extras.output_file)(completion) {
+        let _ = writeln!(text, "<output-file>{}</output-file>", escape(&file.display().to_string()));
     }
     let summary = format!(
         "Agent \"{}\" {}{}",
@@ -214,6 +236,9 @@ fn block(completion: &Completion, limit: usize) -> String {
     }
     if completion.compactions > 0 {
         let _ = write!(text, "<compactions>{}</compactions>", completion.compactions);
+    }
+    if let Some(cost) = completion.outcome.usage.cost_usd.filter(|cost| extras.show_cost && *cost > 0.0) {
+        let _ = write!(text, "<estimated_cost_usd>{cost:.4}</estimated_cost_usd>");
     }
     let _ =
         write!(text, "<duration_ms>{}</duration_ms></usage>\n</task-notification>", completion.duration_ms());
@@ -254,6 +279,22 @@ pub(crate) fn tokens(count: u64) -> String {
         1_000..1_000_000 => format!("{:.1}k token", count as f64 / 1e3),
         _ => format!("{:.1}M token", count as f64 / 1e6),
     }
+}
+
+/// `~$1.25`, `~$0.004`, `<$0.0001`; nothing where it is not to be told, unknown, or nothing.
+fn cost(usage: &Usage, show: bool) -> Option<String> {
+    let cost = usage.cost_usd.filter(|cost| show && *cost > 0.0)?;
+    if cost < 0.0001 {
+        return Some("<$0.0001".to_owned());
+    }
+    if cost >= 1.0 {
+        return Some(format!("~${cost:.2}"));
+    }
+    let mut digits = format!("{cost:.4}");
+    while digits.ends_with('0') && digits.len() > "0.00".len() {
+        digits.pop();
+    }
+    Some(format!("~${digits}"))
 }
 
 /// `1 tool use`, `2 tool uses`.

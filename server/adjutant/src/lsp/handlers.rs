@@ -387,6 +387,7 @@ impl Backend {
             model: params.model,
             thinking: params.thinking,
             max_turns: params.max_turns,
+            budget: params.budget.unwrap_or_default(),
             background: Some(params.background),
             tool_call: None,
             turn: None,

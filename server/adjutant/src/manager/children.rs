@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::ErrorCode;
-use roster::{CallId, Input, Reply, Steer};
+use roster::{CallId, Input, Launch, Refusal, Reply, ResumeRequest, Steer};
 use session::{
     Prompt, PromptOrigin, RunOutcome, RunProgress, Session, SessionHandle, SteerAuthor, SteerRequest,
 };
@@ -19,6 +19,7 @@ use crate::child::{self, ChildPlan};
 use crate::failure::Failure;
 use crate::launch::Prepared;
 use crate::outbox::Outgoing;
+use crate::output_transcript;
 use crate::projection;
 
 /// Settled sessions kept in memory, so that reading and resuming the latest costs no disk. Older ones are read from
@@ -75,10 +76,47 @@ impl Manager {
             followed: Arc::new(AtomicBool::new(false)),
         };
         self.children.insert(agent.clone(), child);
+        let transcript = self.prepare_transcript(&agent, 1);
         self.ask(call, Input::Spawn { call, request }, reply);
         if self.roster.agent(&agent).is_none() {
             self.children.remove(&agent);
+            forget(transcript);
         }
+    }
+
+    /// Gives a settled agent another run, unless its session has spent what it may.
+    pub(super) fn resume(
+        &mut self,
+        call: CallId,
+        agent: AgentId,
+        launch: Launch,
+        reply: oneshot::Sender<Reply>,
+    ) -> Result<(), Failure> {
+        let Some(record) = self.roster.agent(&agent) else {
+            return Err(Refusal::UnknownAgent(agent).into());
+        };
+        let (run, session) = (record.run_number() + 1, record.session.clone());
+        if let Ok(parent) = self.parent(&session) {
+            parent.context.borrow().check_spending()?;
+        }
+        let transcript = if record.status().is_final() { self.prepare_transcript(&agent, run) } else { None };
+        self.ask(
+            call,
+            Input::Resume { call, request: ResumeRequest { agent: agent.clone(), launch } },
+            reply,
+        );
+        if self.roster.agent(&agent).is_none_or(|record| record.run_number() < run) {
+            forget(transcript);
+        }
+        Ok(())
+    }
+
+    /// Makes the transcript file of the next run, where its definition or the settings want one.
+    fn prepare_transcript(&self, agent: &AgentId, run: u32) -> Option<PathBuf> {
+        let plan = &self.children.get(agent)?.plan;
+        let wanted = plan.rights.as_ref()?.borrow().wants_transcript(&plan.agent_type);
+        let files = plan.files.as_ref().filter(|_| wanted)?;
+        output_transcript::prepare(files, agent, run)
     }
 
     /// Carries out [`roster::Effect::Start`].
@@ -164,9 +202,15 @@ impl Manager {
     }
 
     pub(super) fn cancel_child(&mut self, agent: &AgentId) {
-        if let Some(ChildState::Running { cancel, .. }) = self.children.get(agent).map(|child| &child.state) {
-            cancel.cancel();
-        }
+        let Some(ChildState::Running { cancel, run, progress, .. }) =
+            self.children.get(agent).map(|child| &child.state)
+        else {
+            return;
+        };
+        cancel.cancel();
+        // Should it never be joined, this is the last that is known of it.
+        let (run, progress) = (*run, projection::progress(&progress.borrow()));
+        self.apply(Input::Progress { agent: agent.clone(), run, progress });
     }
 
     /// The task did not end within its grace: it is dropped, which kills what its tools started.
@@ -194,6 +238,7 @@ impl Manager {
                     ("the agent was dropped", EndReason::Lost)
                 };
                 tracing::error!(%agent, run, %failure, "a child's task failed");
+                let progress = self.last_progress(&agent, run);
                 if let Some(child) = self.children.get_mut(&agent).filter(|child| child.runs(run)) {
                     child.state = ChildState::Away { file: child.plan.file.clone() };
                 }
@@ -203,12 +248,21 @@ impl Manager {
                     reason: Some(reason),
                     text: String::new(),
                     error: Some(error.to_owned()),
-                    usage: Usage::default(),
+                    // What it has used is paid for, whatever became of it.
+                    usage: progress.usage,
                 };
-                let progress =
-                    self.roster.agent(&agent).map(|record| record.progress().clone()).unwrap_or_default();
                 self.apply(Input::Settled { agent, run, outcome, progress });
             }
+        }
+    }
+
+    /// How far a run had come: what its session said last, else what the core was told.
+    fn last_progress(&self, agent: &AgentId, run: u32) -> roster::Progress {
+        match self.children.get(agent).map(|child| &child.state) {
+            Some(ChildState::Running { run: running, progress, .. }) if *running == run => {
+                projection::progress(&progress.borrow())
+            }
+            _ => self.roster.agent(agent).map(|record| record.progress().clone()).unwrap_or_default(),
         }
     }
 
@@ -300,6 +354,13 @@ impl Manager {
         for params in self.fleet.completed(completions, partial, group) {
             self.ports.outbox.send(Outgoing::Completed(params));
         }
+    }
+}
+
+/// Removes the transcript of a run that was refused.
+fn forget(transcript: Option<PathBuf>) {
+    if let Some(path) = transcript {
+        let _ = std::fs::remove_file(path);
     }
 }
 

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roster::{
-    BatchId, CallId, Completion, Input, Launch, Owner, Refusal, Reply, ResumeRequest, Steer, StopScope,
-};
+use roster::{BatchId, CallId, Completion, Input, Launch, Owner, Refusal, Reply, Steer, StopScope};
 use tokio::sync::{mpsc, oneshot};
 use vocab::{AgentId, AgentStatus, EndedBy, SessionId, SteerId};
 
@@ -236,11 +234,25 @@ impl ManagerHandle {
         agent: impl Into<Target>,
         launch: Launch,
     ) -> impl Future<Output = Result<Launched, Failure>> + Send {
-        let answer = self.ask_about(agent, move |call, agent| Input::Resume {
-            call,
-            request: ResumeRequest { agent, launch },
+        let (reply, answer) = oneshot::channel();
+        let (refused, refusal) = oneshot::channel();
+        let call = self.next_call();
+        let target = agent.into();
+        self.post(move |manager| {
+            let resumed = match manager.find_target(&target) {
+                Ok(agent) => manager.resume(call, agent, launch, reply),
+                Err(unknown) => Err(Refusal::UnknownAgent(unknown).into()),
+            };
+            if let Err(failure) = resumed {
+                let _ = refused.send(failure);
+            }
         });
-        async { launched(answer.await?) }
+        async {
+            match answer.await {
+                Ok(reply) => launched(reply),
+                Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
+            }
+        }
     }
 
     /// Waits for the end of a run, the latest where none is named.

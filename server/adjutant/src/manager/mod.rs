@@ -189,6 +189,8 @@ impl Manager {
     /// Ends what runs: agents become interrupted, and nothing is announced or delivered any more. Answers a future that
     /// waits until the session files are written.
     pub(crate) fn interrupt_all(&mut self) -> impl Future<Output = ()> + Send + use<> {
+        // What runs is settled with what is known of it by now.
+        self.sample_progress();
         self.apply(Input::Shutdown);
         self.process.cancel();
         for session in self.sessions.values() {

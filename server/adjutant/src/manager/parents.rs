@@ -12,13 +12,15 @@ use session::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError};
 use tokio_util::sync::CancellationToken;
-use vocab::{AgentStatus, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel};
+use vocab::{
+    AgentStatus, Budget, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel,
+};
 
 use super::Manager;
 use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::ids;
-use crate::launch::LaunchContext;
+use crate::launch::{LaunchContext, run_limits};
 use crate::parent;
 
 /// The shell's side of a parent session.
@@ -410,6 +412,8 @@ impl Manager {
             if !Arc::ptr_eq(&old.model, &context.model) {
                 parent.handle.set_model(Arc::clone(&context.model), context.thinking);
             }
+            parent.handle.set_limits(run_limits(&context.workspace.settings, 0, Budget::default()));
+            context.set_ledger();
             limits.push((id.clone(), context.limits()));
             parent.context.send_replace(context);
         }

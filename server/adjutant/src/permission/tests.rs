@@ -47,6 +47,7 @@ impl Lab {
             mode: None,
             default_mode: PermissionMode::Ask,
             files: None,
+            ledger: session::Ledger::default(),
             workspace: Arc::clone(&workspace),
         };
         let (context, session) = watch::channel(Arc::new(context));

@@ -1,6 +1,6 @@
 //! The three agent types that are always there, unless a setting hides them or a file of the same name replaces them.
 
-use vocab::PermissionMode;
+use vocab::{Budget, PermissionMode};
 
 use super::definition::{AgentType, PromptMode, Source, SubagentGrant, ToolSelection};
 
@@ -28,6 +28,7 @@ fn base(name: &str, description: &str) -> AgentType {
         model: None,
         thinking: None,
         max_turns: None,
+        budget: Budget::default(),
         prompt_mode: PromptMode::Replace,
         prompt: String::new(),
         inherit_context: None,
@@ -35,6 +36,7 @@ fn base(name: &str, description: &str) -> AgentType {
         isolated: None,
         isolation: None,
         enabled: true,
+        output_transcript: None,
         allowed_subagents: SubagentGrant::None,
         permission_mode: None,
         source: Source::Builtin,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vocab::{PermissionMode, ThinkingLevel};
+use vocab::{Budget, PermissionMode, ThinkingLevel};
 
 /// The tools that every session has, in the order in which they are listed.
 pub const BUILTIN_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
@@ -26,6 +26,8 @@ pub struct AgentType {
     pub thinking: Option<ThinkingLevel>,
     /// Turns a run may take; 0 = no limit, and beats the setting.
     pub max_turns: Option<u32>,
+    /// What a run may use; a call may ask for less, never for more.
+    pub budget: Budget,
     pub prompt_mode: PromptMode,
     /// The body of the file: its part of the system prompt. May be empty.
     pub prompt: String,
@@ -37,6 +39,8 @@ pub struct AgentType {
     pub isolation: Option<IsolationChoice>,
     /// A disabled type is listed for management only.
     pub enabled: bool,
+    /// Whether each run leaves a transcript as lines of JSON; `None` where the setting decides.
+    pub output_transcript: Option<bool>,
     pub allowed_subagents: SubagentGrant,
     /// The most its agents may do without asking; the parent's mode where that is stricter.
     pub permission_mode: Option<PermissionMode>,

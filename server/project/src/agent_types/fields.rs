@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
-use vocab::PermissionMode;
+use vocab::{Budget, PermissionMode};
 
 use super::definition::{
     AgentType, BUILTIN_TOOLS, IsolationChoice, PromptMode, Source, SubagentGrant, ToolSelection,
@@ -29,7 +29,6 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "inherit_extensions",
     "inherit_skills",
     "memory",
-    "output_transcript",
     "persist_session",
     "session_dir",
     "skills",
@@ -57,6 +56,7 @@ pub(super) fn read(path: &Path, text: &str, found: &mut Vec<Diagnostic>) -> Resu
         model: fields.text("model"),
         thinking: fields.word("thinking", THINKING),
         max_turns: fields.max_turns(),
+        budget: fields.budget(),
         prompt_mode: fields.prompt_mode(),
         prompt: parts.body.to_owned(),
         inherit_context: fields.flag("inherit_context"),
@@ -64,6 +64,7 @@ pub(super) fn read(path: &Path, text: &str, found: &mut Vec<Diagnostic>) -> Resu
         isolated: fields.flag("isolated"),
         isolation: fields.isolation(),
         enabled: fields.flag("enabled").unwrap_or(true),
+        output_transcript: fields.flag("output_transcript"),
         allowed_subagents: fields.allowed_subagents(),
         permission_mode: fields.permission_mode(),
         source: Source::File(path.into()),
@@ -188,6 +189,27 @@ impl Fields<'_> {
                 None
             }
         }
+    }
+
+    /// A budget that cannot be read is the smallest one: whoever wrote it wanted some limit.
+    fn budget(&mut self) -> Budget {
+        let tokens = self.take_value("budget_tokens").map(|entry| match entry.value {
+            Field::Number(tokens) if tokens.fract() == 0.0 && (1.0..=9e15).contains(&tokens) => tokens as u64,
+            ref other => {
+                let message = "must be a whole number of at least 1, not";
+                self.warn(&entry, format!("{message} {}; the smallest budget is used", shown(other)));
+                1
+            }
+        });
+        let cost_usd = self.take_value("budget_cost_usd").map(|entry| match entry.value {
+            Field::Number(cost) if cost.is_finite() && cost > 0.0 => cost,
+            ref other => {
+                let message = "must be a number of US dollars above 0, not";
+                self.warn(&entry, format!("{message} {}; the smallest budget is used", shown(other)));
+                f64::MIN_POSITIVE
+            }
+        });
+        Budget { tokens, cost_usd }
     }
 
     fn permission_mode(&mut self) -> Option<PermissionMode> {

@@ -31,6 +31,12 @@ pub struct AgentFile {
     /// Turns a run may take; 0 = no limit. Absent: the call's or the setting's.
     #[schemars(range(min = 0, max = 10000))]
     pub max_turns: Option<u32>,
+    /// Tokens that a run may use, cache reads left out. A call may ask for less.
+    #[schemars(range(min = 1))]
+    pub budget_tokens: Option<u64>,
+    /// US dollars that a run may cost. Requests whose price is unknown are not counted. A call may ask for less.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub budget_cost_usd: Option<f64>,
     /// `append` puts the parent's prompt before the body, `replace` uses the body alone.
     pub prompt_mode: Option<PromptModeWord>,
     /// Puts the parent's conversation before the task.
@@ -43,6 +49,8 @@ pub struct AgentFile {
     pub isolation: Option<IsolationWord>,
     /// `false` hides the agent type; it stays listed for management.
     pub enabled: Option<bool>,
+    /// Leaves a transcript of each run as lines of JSON. Absent: the setting's choice.
+    pub output_transcript: Option<bool>,
     /// Agent types that it may start itself: true for all, or names.
     pub allowed_subagents: Option<Grant>,
     /// The most it may do without asking. It only narrows what the parent may do.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vocab::{PermissionMode, ThinkingLevel};
+use vocab::{Budget, PermissionMode, ThinkingLevel};
 
 use super::*;
 use crate::{Diagnostic, Severity, StateDirs};
@@ -85,7 +85,8 @@ fn without_folders_there_are_the_three_built_in_types() {
 fn every_field_is_read() {
     let (one, found) = read_one(
         "name: reviewer\ndisplay_name: Code Reviewer\ndescription: Reviews.\ncolor: \"#ff0000\"\ntools: read, grep\n\
-         disallowed_tools: [bash]\nmodel: provider/id\nthinking: xhigh\nmax_turns: 0\nprompt_mode: append\n\
+         disallowed_tools: [bash]\nmodel: provider/id\nthinking: xhigh\nmax_turns: 0\nbudget_tokens: 5000\nbudget_cost_usd: 0.5\n\
+         output_transcript: false\nprompt_mode: append\n\
          inherit_context: true\nrun_in_background: false\nisolated: true\nisolation: worktree\nenabled: false\n\
          allowed_subagents: Explore, Plan\npermission_mode: auto-edit",
     );
@@ -100,6 +101,7 @@ fn every_field_is_read() {
         model: Some("provider/id".into()),
         thinking: Some(ThinkingLevel::Xhigh),
         max_turns: Some(0),
+        budget: Budget { tokens: Some(5000), cost_usd: Some(0.5) },
         prompt_mode: PromptMode::Append,
         prompt: "Body".into(),
         inherit_context: Some(true),
@@ -107,6 +109,7 @@ fn every_field_is_read() {
         isolated: Some(true),
         isolation: Some(IsolationChoice::Worktree),
         enabled: false,
+        output_transcript: Some(false),
         allowed_subagents: SubagentGrant::Listed(vec!["Explore".into(), "Plan".into()]),
         permission_mode: Some(PermissionMode::AutoEdit),
         source: one.source.clone(),
@@ -119,7 +122,7 @@ fn every_field_is_read() {
 fn an_absent_and_a_blank_field_leave_the_choice_to_the_call() {
     let blank = "display_name:\ndescription: ~\ncolor: null\nmodel:\nthinking:\nmax_turns:\nprompt_mode:\n\
                  inherit_context:\nrun_in_background:\nisolated:\nisolation:\nenabled:\nallowed_subagents:\n\
-                 disallowed_tools:\npermission_mode:\nname:";
+                 disallowed_tools:\npermission_mode:\nbudget_tokens:\nbudget_cost_usd:\noutput_transcript:\nname:";
     let (empty, _) = read_one("");
     let (blank, found) = read_one(blank);
     assert_eq!(found, [] as [&str; 0]);
@@ -128,6 +131,7 @@ fn an_absent_and_a_blank_field_leave_the_choice_to_the_call() {
         assert_eq!(one.tools, ToolSelection::all());
         assert_eq!((one.inherit_context, one.isolated, one.run_in_background), (None, None, None));
         assert_eq!((one.enabled, one.max_turns, one.permission_mode), (true, None, None));
+        assert_eq!((one.budget, one.output_transcript), (Budget::default(), None));
         assert_eq!((one.prompt_mode, &one.allowed_subagents), (PromptMode::Replace, &SubagentGrant::None));
     }
 }
@@ -148,6 +152,7 @@ fn every_wrong_value_is_named_with_its_line_and_does_not_count() {
         ("isolated", vec!["\"true\"", "on", "'yes'"]),
         ("isolation", vec!["copy", "true", "1", "[]"]),
         ("enabled", vec!["\"false\"", "no", "0"]),
+        ("output_transcript", vec!["\"false\"", "yes", "1", "[true]"]),
         ("name", vec!["3", "[a]", "\" \""]),
         ("allowed_subagents", vec!["3", "{a: b}", "[1]"]),
         ("extensions", vec!["false"]),
@@ -162,6 +167,21 @@ fn every_wrong_value_is_named_with_its_line_and_does_not_count() {
             assert_eq!(found.len(), 1, "{key}: {value}: {found:?}");
             assert!(found[0].starts_with(&format!("3 {key}: ")), "{key}: {value}: {found:?}");
         }
+    }
+}
+
+#[test]
+fn a_budget_that_cannot_be_read_is_the_smallest() {
+    for value in ["0", "-1", "1.5", "5k", "\"5\"", ".inf", ".nan", "true", "[1]"] {
+        let (one, found) = read_one(&format!("budget_tokens: {value}"));
+        assert_eq!((one.budget, found.len()), (Budget { tokens: Some(1), cost_usd: None }, 1), "{value}");
+        assert!(found[0].contains("budget_tokens: must be a whole number of at least 1"), "{found:?}");
+    }
+    for value in ["0", "-0.5", "\"1\"", ".inf", ".nan", "$1", "true"] {
+        let (one, found) = read_one(&format!("budget_cost_usd: {value}"));
+        let least = Budget { tokens: None, cost_usd: Some(f64::MIN_POSITIVE) };
+        assert_eq!((one.budget, found.len()), (least, 1), "{value}");
+        assert!(found[0].contains("budget_cost_usd: must be a number of US dollars above 0"), "{found:?}");
     }
 }
 
@@ -488,7 +508,7 @@ fn the_schema_has_the_fields_that_are_read() {
         let (_, found) = read_one(&format!("{key}: {{not: allowed}}"));
         assert!(found.len() == 1 && !found[0].contains("not a known"), "{key}: {found:?}");
     }
-    assert_eq!(keys.len(), 17, "a new field has a row in the tests above");
+    assert_eq!(keys.len(), 20, "a new field has a row in the tests above");
 }
 
 #[test]

@@ -50,6 +50,10 @@ pub struct Settings {
     pub tool_description_mode: ToolDescriptionMode,
     /// Shows estimated costs.
     pub show_cost: bool,
+    /// Adds what agents have spent to the session's own usage, with the next result of a tool for agents.
+    pub report_usage: bool,
+    /// Keeps a transcript of each run of an agent as lines of JSON, where its definition does not say.
+    pub output_transcript: bool,
     /// The model of new sessions, as `provider/id`. Absent: the first one that has credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -155,9 +159,10 @@ pub struct LimitSettings {
     /// Turns in a row without text and without a call or result that is new.
     #[schemars(range(min = 0, max = 100_000))]
     pub no_progress_turns: u32,
-    /// Tokens one run of an agent may use, cache reads left out.
+    /// Tokens that a session and its agents may use together, cache reads left out.
     pub tokens: u64,
-    /// US dollars one run of an agent may cost.
+    /// US dollars that a session and its agents may cost together. Requests whose price is unknown are not counted: they
+    /// are not free, they cannot be measured. A limit of tokens binds there too.
     #[schemars(range(min = 0.0))]
     pub cost_usd: f64,
     /// Agents queued, running or stopping at one time under one session.
@@ -279,6 +284,8 @@ impl Default for Settings {
             disable_default_agents: false,
             tool_description_mode: ToolDescriptionMode::default(),
             show_cost: false,
+            report_usage: false,
+            output_transcript: true,
             model: None,
             editor_models: false,
             retry: RetrySettings::default(),

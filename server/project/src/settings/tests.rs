@@ -50,6 +50,8 @@ fn samples() -> Vec<(&'static str, Value, Vec<Value>)> {
         ("disableDefaultAgents", flag(true)),
         ("toolDescriptionMode", word("compact")),
         ("showCost", flag(true)),
+        ("reportUsage", flag(true)),
+        ("outputTranscript", flag(false)),
         ("model", text("provider/id")),
         ("editorModels", flag(true)),
         ("retry.enabled", flag(false)),

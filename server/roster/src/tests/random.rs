@@ -335,6 +335,7 @@ fn request(agent: AgentId, session: SessionId, parent: Option<AgentId>, launch: 
         thinking: None,
         permission_mode: PermissionMode::Ask,
         max_turns: None,
+        budget: vocab::Budget::default(),
         tags: Vec::new(),
         on_disk: true,
         plan: None,

@@ -32,6 +32,7 @@ fn spawn(number: u64, turn: Option<u64>) -> Input {
         thinking: None,
         permission_mode: PermissionMode::Ask,
         max_turns: None,
+        budget: vocab::Budget::default(),
         tags: Vec::new(),
         on_disk: true,
         plan: None,

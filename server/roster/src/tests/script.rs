@@ -23,11 +23,16 @@ use crate::{
 
 /// Plays a script and writes down all of it.
 pub(super) fn play(script: &str) -> String {
+    stage(script).shown
+}
+
+/// Plays a script for those who want to look at what it comes to.
+pub(super) fn stage(script: &str) -> Stage {
     let mut stage = Stage::default();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         stage.line(line);
     }
-    stage.shown
+    stage
 }
 
 #[derive(Default)]
@@ -222,6 +227,7 @@ impl<'a> Words<'a> {
             thinking: None,
             permission_mode: PermissionMode::Ask,
             max_turns: None,
+            budget: vocab::Budget::default(),
             tags: Vec::new(),
             on_disk: true,
             plan: None,

@@ -1,4 +1,5 @@
-//! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,agents/<agent id>.jsonl}`.
+//! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,agents/<agent id>.jsonl,
+//! transcripts/<agent id>.<run>.jsonl}`.
 
 use std::fmt::Write;
 use std::fs::{self, DirBuilder};
@@ -74,6 +75,11 @@ impl SessionPaths {
 
     pub fn agent_file(&self, agent_id: &str) -> Result<PathBuf, StorageError> {
         Ok(self.folder.join("agents").join(format!("{}.jsonl", file_name(agent_id)?)))
+    }
+
+    /// One run of an agent, for people and other programs; nothing is read back from it.
+    pub fn transcript_file(&self, agent_id: &str, run: u32) -> Result<PathBuf, StorageError> {
+        Ok(self.folder.join("transcripts").join(format!("{}.{run}.jsonl", file_name(agent_id)?)))
     }
 }
 
