@@ -1,6 +1,7 @@
 //! The built server over real stdio, with a scripted model over real HTTP: one module a feature.
 
 mod abort;
+mod accounting;
 mod background;
 mod bad_frames;
 mod bad_input;
@@ -10,6 +11,7 @@ mod documents;
 mod fleet;
 mod foreground;
 mod lifecycle;
+mod limits;
 mod permissions;
 mod processes;
 mod prompt;
@@ -19,6 +21,7 @@ mod resume;
 mod standard;
 mod steer;
 mod stop;
+mod transcripts;
 mod viewer;
 
 use std::time::Duration;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId, Usage};
 
 use super::Manager;
+use super::parents::ParentSession;
 use crate::child::{self, ChildPlan};
 use crate::failure::Failure;
 use crate::launch::Prepared;
@@ -305,7 +306,11 @@ impl Manager {
     }
 
     pub(super) fn is_sampling(&self) -> bool {
-        !self.running.is_empty() && (self.fleet.is_watched() || self.wants_updates())
+        // A clock that stands still while a person is asked has to learn that somebody is.
+        let timed =
+            |session: &ParentSession| session.context.borrow().workspace.settings.limits.wall_clock_ms > 0;
+        !self.running.is_empty()
+            && (self.fleet.is_watched() || self.wants_updates() || self.sessions.values().any(timed))
     }
 
     /// Gives the core the latest progress of each running child that has moved.
