@@ -208,3 +208,24 @@ fn agents_usage_is_reported_once_with_the_next_result_of_a_tool_for_agents() {
     let own: u64 = own.filter_map(|entry| entry["message"]["usage"]["total"].as_u64()).sum();
     assert_eq!(info.usage.total, own + agents.iter().sum::<u64>());
 }
+
+#[test]
+fn a_sessions_limit_outlives_its_server() {
+    let lab = Lab::new();
+    lab.settings(&json!({ "limits": { "tokens": 1 } }));
+    let mut client = StdioClient::start(&lab);
+    let session = client.open_session();
+    client.run("hello");
+    client.finish();
+    let requests = lab.model.requests().len();
+
+    let mut client = StdioClient::start(&lab);
+    let open = json!({ "resume": session });
+    client.request::<method::SessionOpen>(&serde_json::from_value(open).unwrap());
+    let spawn = json!({ "sessionId": session, "type": "general-purpose", "prompt": "look" });
+    let error = client.refused::<method::AgentSpawn>(&spawn);
+    assert_eq!(error.code, ErrorCode::LimitReached.code(), "{error:?}");
+    assert_eq!(client.run("hello again").stop_reason, vocab::RunStop::Limit);
+    assert_eq!(lab.model.requests().len(), requests);
+    client.finish();
+}

@@ -19,6 +19,9 @@ use crate::failure::Failure;
 use crate::manager::checked_folder;
 use crate::permission;
 
+/// What stands for no limit of a request's silence: longer than any request lives.
+const NO_IDLE_LIMIT: Duration = Duration::from_hours(24 * 365);
+
 /// One folder at one moment; replaced as a whole when anything in it changes.
 #[derive(Debug)]
 pub(crate) struct Workspace {
@@ -247,9 +250,7 @@ impl Workspaces {
             return (Arc::clone(&read.registry), read.fault.clone());
         }
         let mut options = RegistryOptions { connections: connections(), ..RegistryOptions::default() };
-        if idle_ms > 0 {
-            options.timeouts.idle = Duration::from_millis(idle_ms);
-        }
+        options.timeouts.idle = if idle_ms > 0 { Duration::from_millis(idle_ms) } else { NO_IDLE_LIMIT };
         let (mut registry, found) = Registry::load_with(&file, options);
         let mut fault = None;
         for diagnostic in found {

@@ -301,3 +301,99 @@ fn cost(usage: &Usage, show: bool) -> Option<String> {
 pub(crate) fn count(n: u32, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use roster::Completion;
+    use vocab::{AgentStatus, EndedBy, Outcome, Timestamp, Usage};
+
+    use super::{Extras, cost, fetched_result, inline_result, notification};
+
+    fn completion(cost_usd: Option<f64>) -> Completion {
+        let usage = Usage { cost_usd, ..Usage::of_tokens(1_000, 200, 5_000, 34) };
+        Completion {
+            agent: "a1".into(),
+            run: 2,
+            session: "s".into(),
+            parent: None,
+            handle: "explore".into(),
+            agent_type: "Explore".into(),
+            description: "look".into(),
+            background: true,
+            tool_call: None,
+            outcome: Outcome {
+                status: AgentStatus::Completed,
+                ended_by: EndedBy::Itself,
+                reason: None,
+                text: "found".into(),
+                error: None,
+                usage,
+            },
+            turns: 1,
+            max_turns: None,
+            tool_uses: 3,
+            context_percent: None,
+            compactions: 0,
+            started_at: Some(Timestamp(0)),
+            completed_at: Timestamp(1_500),
+            undelivered_steers: Vec::new(),
+            text_cut: false,
+            restored: false,
+        }
+    }
+
+    #[test]
+    fn a_cost_is_short_and_never_looks_exact() {
+        let shown = |cost_usd| cost(&Usage { cost_usd, ..Usage::default() }, true);
+        let cases = [
+            (0.00001, "<$0.0001"),
+            (0.0001, "~$0.0001"),
+            (0.5, "~$0.50"),
+            (0.125, "~$0.125"),
+            (0.99999, "~$1.00"),
+            (12.345, "~$12.35"),
+        ];
+        for (dollars, text) in cases {
+            assert_eq!(shown(Some(dollars)).as_deref(), Some(text), "{dollars}");
+        }
+        for unknown in [None, Some(0.0), Some(-1.0), Some(f64::NAN)] {
+            assert_eq!(shown(unknown), None, "{unknown:?}");
+        }
+        assert_eq!(cost(&Usage { cost_usd: Some(1.0), ..Usage::default() }, false), None);
+    }
+
+    #[test]
+    fn costs_are_told_only_where_they_are_wanted_and_known() {
+        let nowhere = |_: &Completion| None;
+        for (cost_usd, show_cost, told) in
+            [(Some(0.25), true, true), (Some(0.25), false, false), (None, true, false)]
+        {
+            let done = completion(cost_usd);
+            let extras = Extras { show_cost, output_file: &nowhere };
+            assert_eq!(inline_result(&done, show_cost).contains("1.2k token, ~$0.25"), told);
+            assert_eq!(fetched_result(&done, show_cost).contains("1.2k token · ~$0.25"), told);
+            let news = notification(&[done], false, &extras);
+            assert_eq!(
+                news.contains("<estimated_cost_usd>0.2500</estimated_cost_usd><duration_ms>"),
+                told,
+                "{news}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_news_say_where_a_transcript_is_and_nothing_passes_for_a_tag() {
+        let somewhere = |_: &Completion| Some(PathBuf::from("/a <b>/a1.2.jsonl"));
+        let extras = Extras { show_cost: false, output_file: &somewhere };
+        let news = notification(&[completion(None)], false, &extras);
+        assert!(news.contains("\n<output-file>/a &lt;b&gt;/a1.2.jsonl</output-file>\n<status>"), "{news}");
+        assert!(news.ends_with("\nTranscript: /a &lt;b&gt;/a1.2.jsonl"), "{news}");
+        let several = notification(&[completion(None), completion(None)], false, &extras);
+        assert_eq!(several.matches("<output-file>").count(), 2);
+        assert!(!several.contains("\nTranscript: "), "{several}");
+        let none = Extras { show_cost: false, output_file: &|_| None };
+        assert!(!notification(&[completion(None)], false, &none).contains("output-file"));
+    }
+}

@@ -177,6 +177,9 @@ impl Manager {
         }
         let limits = built.context.borrow().limits();
         self.apply(Input::OpenSession { session: id.clone(), limits });
+        // What its agents used under an earlier server counts towards its limit, as what it used itself does.
+        let agents = self.roster.agents().filter(|agent| agent.session == id);
+        agents.for_each(|agent| built.context.borrow().ledger.remember(agent.usage()));
         let handle = built.session.handle().clone();
         if open.listener.is_some() {
             handle.watch(true);
