@@ -17,6 +17,7 @@ mod processes;
 mod prompt;
 mod providers;
 mod responsive;
+mod restart;
 mod resume;
 mod standard;
 mod steer;

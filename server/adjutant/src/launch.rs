@@ -20,6 +20,7 @@ use crate::child::ChildPlan;
 use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::ids;
+use crate::kept_plan::KeptPlan;
 use crate::workspace::Workspace;
 
 /// Characters of a description.
@@ -218,7 +219,7 @@ impl LaunchContext {
             budget,
             tags,
             on_disk: plan.file.is_some(),
-            plan: None,
+            plan: self.files.as_ref().and_then(|files| KeptPlan::of(&plan).keep(files)),
             launch: Launch {
                 prompt: asked.prompt,
                 background,
@@ -229,6 +230,31 @@ impl LaunchContext {
             },
         };
         Ok(Prepared { request, plan, notes })
+    }
+
+    /// The plan of an agent of an earlier server, from what was kept of it. A model that cannot be had any more gives way
+    /// to the session's.
+    pub(crate) fn revive(&self, kept: KeptPlan, agent: &AgentId) -> Result<ChildPlan, Failure> {
+        let file = self.files.as_ref().map(|files| files.agent_file(agent.as_str())).transpose();
+        let file = file.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
+        let model = self.workspace.registry.resolve(&kept.model).unwrap_or_else(|error| {
+            tracing::warn!(%agent, %error, "another model goes on with an agent");
+            Arc::clone(&self.model)
+        });
+        Ok(ChildPlan {
+            session: self.session.clone(),
+            workspace: Arc::clone(&self.workspace),
+            system_prompt: kept.system_prompt,
+            tool_policy: tool_policy(&kept.agent_type),
+            agent_type: kept.agent_type,
+            model,
+            thinking: kept.thinking,
+            mode: kept.mode,
+            rights: None,
+            limits: run_limits(&self.workspace.settings, kept.max_turns, kept.budget),
+            file,
+            files: self.files.clone(),
+        })
     }
 
     /// Resolves a launch that a person asked for in the editor.

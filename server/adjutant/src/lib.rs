@@ -8,6 +8,8 @@ mod clock;
 mod delegation;
 mod failure;
 mod ids;
+mod journal;
+mod kept_plan;
 mod launch;
 mod lsp;
 mod manager;

@@ -27,6 +27,8 @@ pub(crate) struct ParentPlan<'a> {
     pub(crate) workspace: Arc<Workspace>,
     /// Whether it has to be on disk already.
     pub(crate) must_exist: bool,
+    /// The right to write its files, where this server has it already.
+    pub(crate) held: Option<SessionLock>,
     pub(crate) ephemeral: bool,
     /// In place of the settings' model.
     pub(crate) model: Option<String>,
@@ -49,7 +51,9 @@ pub(crate) struct Built {
 }
 
 /// Builds a new session, or opens one from its file under its lock.
-pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
+pub(crate) fn build(mut plan: ParentPlan<'_>) -> Result<Built, Failure> {
+    let held = plan.held.take();
+    let plan = &plan;
     let workspace = &plan.workspace;
     let model = workspace
         .registry
@@ -58,7 +62,7 @@ pub(crate) fn build(plan: &ParentPlan<'_>) -> Result<Built, Failure> {
             Some(fault) => Failure::from(&error).hint(format!("models.json has a fault: {fault}")),
             None => Failure::from(&error),
         })?;
-    let Place { storage, files, lock, exists, trouble } = place(plan)?;
+    let Place { storage, files, lock, exists, trouble } = place(plan, held)?;
     let context = LaunchContext {
         session: plan.id.clone(),
         workspace: Arc::clone(workspace),
@@ -109,7 +113,7 @@ pub(crate) async fn drive(
     cancel: CancellationToken,
     listener: Option<mpsc::UnboundedSender<Heard>>,
     lock: Option<SessionLock>,
-) -> SessionId {
+) -> (SessionId, Option<SessionLock>) {
     let id = session.handle().id().clone();
     while let Some(next) = session.idle().await {
         let outcome = session.run(next, cancel.child_token()).await;
@@ -118,9 +122,7 @@ pub(crate) async fn drive(
         }
     }
     session.close(session::ShutdownReason::Closed).await;
-    // Only now may another server write these files.
-    drop(lock);
-    id
+    (id, lock)
 }
 
 /// Where a session is kept.
@@ -139,7 +141,7 @@ impl Place {
     }
 }
 
-fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
+fn place(plan: &ParentPlan<'_>, held: Option<SessionLock>) -> Result<Place, Failure> {
     if plan.ephemeral {
         return Ok(Place::nowhere());
     }
@@ -154,10 +156,11 @@ fn place(plan: &ParentPlan<'_>) -> Result<Place, Failure> {
     };
     let paths = workspace.sessions.session(&workspace.folder, plan.id.as_str()).map_err(failed)?;
     let exists = paths.session_file().exists();
-    if plan.must_exist && !exists {
+    // A session whose agents were started by a person alone has a journal and nothing else.
+    if plan.must_exist && !exists && !paths.journal_file().exists() {
         return Err(Failure::unknown_session(plan.id.as_str()));
     }
-    let lock = match SessionLock::acquire(&paths) {
+    let lock = match held.map_or_else(|| SessionLock::acquire(&paths), Ok) {
         Ok(lock) => lock,
         // Outcome and delivery stand without a history; the person is told that there is none.
         Err(error @ StorageError::Io { .. }) if !exists => {

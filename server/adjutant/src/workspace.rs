@@ -165,6 +165,18 @@ impl Workspaces {
             .map(|found| found.id)
     }
 
+    /// The writer of all files of sessions.
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// The default working folder, and where its sessions are.
+    pub(crate) fn sessions_folder(&self) -> Option<(PathBuf, PathBuf)> {
+        let cwd = self.sources.folder.canonicalize().ok()?;
+        let folder = SessionsDir::new(self.sources.dirs.sessions()).folder(&cwd);
+        Some((cwd, folder))
+    }
+
     /// Waits until session files are written.
     pub(crate) fn flushed(&self) -> impl Future<Output = ()> + Send + use<> {
         let writer = self.writer.clone();

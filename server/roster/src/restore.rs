@@ -26,7 +26,8 @@ impl Roster {
         let mut waiting = Vec::new();
         let mut unannounced = Vec::new();
         let last = runs.len() - 1;
-        for (index, run) in runs.into_iter().enumerate() {
+        for (index, mut run) in runs.into_iter().enumerate() {
+            run.completion.restored = true;
             let number = run.completion.run;
             if run.delivery.is_some() && !run.announced {
                 unannounced.push(run.completion.clone());
@@ -55,7 +56,6 @@ impl Roster {
 
     fn settled_from(&mut self, run: RestoredRun) -> SettledRun {
         let RestoredRun { mut completion, files, seen, announced: _, delivery } = run;
-        completion.restored = true;
         if !completion.outcome.status.is_final() {
             completion.outcome.status = AgentStatus::Interrupted;
         }

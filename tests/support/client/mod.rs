@@ -402,6 +402,11 @@ impl StdioClient {
         wait_until("the end of the server", limit, || self.process.try_wait().ok().flatten())
     }
 
+    /// Whether the server's process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(Some(_)))
+    }
+
     /// Does not fail the test for what the server says wrong: it is being killed, or fed with dirt.
     pub fn tolerate(&mut self) {
         self.tolerant = true;

@@ -33,7 +33,7 @@ pub(crate) const RESULT_TOOL: &str = "get_subagent_result";
 pub(crate) const STEER_TOOL: &str = "steer_subagent";
 
 /// The custom message that carries completions to a model.
-const NOTIFICATION: &str = "subagent-notification";
+pub(crate) const NOTIFICATION: &str = "subagent-notification";
 /// The custom entry that keeps them for people and programs; no model reads it.
 const RECORD: &str = "subagents:record";
 
@@ -158,6 +158,7 @@ fn notification(completions: &[Completion], partial: bool, context: &LaunchConte
         format!("{mark} {} · {} · {seconds} · {text}", completion.handle, text::status_label(completion))
     });
     let title = match completions {
+        [only] if only.status() == AgentStatus::Interrupted => format!("{} was interrupted", only.handle),
         [only] => format!("{} has ended", only.handle),
         several => format!("{} agents have ended", several.len()),
     };

@@ -188,6 +188,38 @@ pub(crate) struct Extras<'a> {
 
 /// The news of completions, as one message for the model that owns the agents.
 pub(crate) fn notification(completions: &[Completion], partial: bool, extras: &Extras<'_>) -> String {
+    let interrupted = |done: &&Completion| done.status() == AgentStatus::Interrupted;
+    let cut_off: Vec<_> = completions.iter().filter(interrupted).collect();
+    let ended: Vec<_> = completions.iter().filter(|done| !interrupted(done)).cloned().collect();
+    match (ended.is_empty(), cut_off.is_empty()) {
+        (_, true) => ended_notice(completions, partial, extras),
+        (true, false) => interrupted_notice(&cut_off),
+        (false, false) => {
+            format!("{}\n\n{}", ended_notice(&ended, partial, extras), interrupted_notice(&cut_off))
+        }
+    }
+}
+
+/// The one note on agents that the end of the server cut off.
+fn interrupted_notice(completions: &[&Completion]) -> String {
+    let mut text =
+        String::from("The server ended before these agents did. They are not running; none has a result:");
+    for done in completions {
+        let started = if done.started_at.is_some() { "was at work" } else { "had not started" };
+        let _ = write!(
+            text,
+            "\n- {} ({}), {}: \"{}\" {started}",
+            done.handle,
+            done.agent,
+            escape(&done.agent_type),
+            escape(&done.description)
+        );
+    }
+    text.push_str("\n`resume` of the Agent tool goes on with one, by its id or name.");
+    text
+}
+
+fn ended_notice(completions: &[Completion], partial: bool, extras: &Extras<'_>) -> String {
     if let [only] = completions {
         let mut text = block(only, SOLO_PREVIEW, extras);
         if let Some(file) = (extras.output_file)(only) {

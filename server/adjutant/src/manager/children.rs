@@ -16,10 +16,10 @@ use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId,
 
 use super::Manager;
 use super::parents::ParentSession;
+use super::restore::Revival;
 use crate::child::{self, ChildPlan};
 use crate::failure::Failure;
 use crate::launch::Prepared;
-use crate::outbox::Outgoing;
 use crate::output_transcript;
 use crate::projection;
 
@@ -29,7 +29,10 @@ const IDLE_SESSIONS: usize = 64;
 
 /// The shell's side of an agent.
 pub(super) struct Child {
-    pub(super) plan: Arc<ChildPlan>,
+    /// None for one of an earlier server that nobody has needed yet.
+    pub(super) plan: Option<Arc<ChildPlan>>,
+    /// How that one gets its plan.
+    pub(super) revival: Option<Revival>,
     pub(super) state: ChildState,
     /// Whether the client follows its transcript.
     pub(super) followed: Arc<AtomicBool>,
@@ -51,6 +54,11 @@ pub(super) enum ChildState {
 }
 
 impl Child {
+    /// Where its transcript is.
+    fn file(&self) -> Option<PathBuf> {
+        self.plan.as_ref().and_then(|plan| plan.file.clone())
+    }
+
     /// Whether this run of it is the one that is running.
     fn runs(&self, run: u32) -> bool {
         matches!(self.state, ChildState::Running { run: running, .. } if running == run)
@@ -72,7 +80,8 @@ impl Manager {
         plan.rights = self.sessions.get(&plan.session).map(|session| session.context.subscribe());
         let agent = request.agent.clone();
         let child = Child {
-            plan: Arc::new(plan),
+            plan: Some(Arc::new(plan)),
+            revival: None,
             state: ChildState::Away { file: None },
             followed: Arc::new(AtomicBool::new(false)),
         };
@@ -93,6 +102,7 @@ impl Manager {
         launch: Launch,
         reply: oneshot::Sender<Reply>,
     ) -> Result<(), Failure> {
+        let launch = self.launch_again(&agent, launch)?;
         let Some(record) = self.roster.agent(&agent) else {
             return Err(Refusal::UnknownAgent(agent).into());
         };
@@ -114,7 +124,7 @@ impl Manager {
 
     /// Makes the transcript file of the next run, where its definition or the settings want one.
     fn prepare_transcript(&self, agent: &AgentId, run: u32) -> Option<PathBuf> {
-        let plan = &self.children.get(agent)?.plan;
+        let plan = self.children.get(agent)?.plan.as_ref()?;
         let wanted = plan.rights.as_ref()?.borrow().wants_transcript(&plan.agent_type);
         let files = plan.files.as_ref().filter(|_| wanted)?;
         output_transcript::prepare(files, agent, run)
@@ -124,18 +134,14 @@ impl Manager {
     pub(super) fn start_child(&mut self, agent: &AgentId, run: u32, prompt: String, steers: Vec<Steer>) {
         let path = self.path_of(agent);
         let Some(child) = self.children.get_mut(agent) else { return };
-        let state = std::mem::replace(&mut child.state, ChildState::Away { file: child.plan.file.clone() });
+        let Some(plan) = child.plan.clone() else { return };
+        child.revival = None;
+        let state = std::mem::replace(&mut child.state, ChildState::Away { file: plan.file.clone() });
         let session = match state {
             ChildState::Idle(session) => Ok(*session),
-            ChildState::Away { file } => child::build(
-                &child.plan,
-                agent,
-                path,
-                file.as_deref(),
-                &self.ports,
-                &self.handle,
-                &child.followed,
-            ),
+            ChildState::Away { file } => {
+                child::build(&plan, agent, path, file.as_deref(), &self.ports, &self.handle, &child.followed)
+            }
             running @ ChildState::Running { .. } => {
                 child.state = running;
                 Err(Failure::new(ErrorCode::Internal, "the agent's run before this one has not ended"))
@@ -220,7 +226,7 @@ impl Manager {
         if let ChildState::Running { task, cancel, .. } = &child.state {
             cancel.cancel();
             task.abort();
-            child.state = ChildState::Away { file: child.plan.file.clone() };
+            child.state = ChildState::Away { file: child.file() };
         }
     }
 
@@ -241,7 +247,7 @@ impl Manager {
                 tracing::error!(%agent, run, %failure, "a child's task failed");
                 let progress = self.last_progress(&agent, run);
                 if let Some(child) = self.children.get_mut(&agent).filter(|child| child.runs(run)) {
-                    child.state = ChildState::Away { file: child.plan.file.clone() };
+                    child.state = ChildState::Away { file: child.file() };
                 }
                 let outcome = Outcome {
                     status: AgentStatus::Error,
@@ -298,7 +304,7 @@ impl Manager {
             if let Some(child) = self.children.get_mut(&agent)
                 && let ChildState::Idle(_) = child.state
                 && !child.followed.load(Ordering::Acquire)
-                && let Some(file) = child.plan.file.clone()
+                && let Some(file) = child.file()
             {
                 child.state = ChildState::Away { file: Some(file) };
             }
@@ -348,17 +354,6 @@ impl Manager {
         }
         path.reverse();
         path
-    }
-
-    pub(super) fn announce(
-        &mut self,
-        completions: &[roster::Completion],
-        partial: bool,
-        group: Option<&str>,
-    ) {
-        for params in self.fleet.completed(completions, partial, group) {
-            self.ports.outbox.send(Outgoing::Completed(params));
-        }
     }
 }
 

@@ -130,15 +130,25 @@ impl FleetFeed {
 }
 
 impl Manager {
-    /// Switches fleet messages on or off: known only once the client has introduced itself.
+    /// The client has introduced itself: fleet messages are on or off from now on. What earlier servers left is taken over.
     pub(crate) fn set_client(&mut self, client: protocol::ClientCapability, work_done: bool) {
         self.fleet.told = client.opens(Gate::Fleet);
         self.ports.client = client;
         self.ports.work_done = work_done;
+        self.restore_fleet();
         if self.fleet.told {
             self.fleet.status_dirty.extend(self.roster.agents().map(|agent| agent.id.clone()));
+            self.fleet.status_dirty.extend(self.restored.rows_elsewhere().map(|row| row.agent_id.clone()));
             self.fleet.status_since = Some(self.ports.clock.now());
             self.flush_fleet();
+        }
+    }
+
+    /// A row of an agent that another server has is out of date.
+    pub(super) fn row_changed(&mut self, agent: &AgentId) {
+        if self.fleet.told {
+            self.fleet.status_dirty.insert(agent.clone());
+            self.fleet.status_since.get_or_insert(self.ports.clock.now());
         }
     }
 
@@ -166,8 +176,7 @@ impl Manager {
             return;
         }
         let due = self.fleet.take_due(now);
-        let mut removed: Vec<_> =
-            due.iter().filter(|agent| self.roster.agent(agent).is_none()).cloned().collect();
+        let mut removed: Vec<_> = due.iter().filter(|agent| !self.has_row(agent)).cloned().collect();
         let summaries: Vec<AgentSummary> = due.iter().filter_map(|agent| self.summary(agent)).collect();
         for agent in &due {
             match self.roster.agent(agent) {
@@ -228,15 +237,23 @@ impl Manager {
         })
     }
 
-    fn new_list(&self, now: Timestamp) -> PagedList {
-        let agents = self.roster.agents().filter_map(|agent| self.summary(&agent.id)).collect();
+    fn has_row(&self, agent: &AgentId) -> bool {
+        self.roster.agent(agent).is_some() || self.restored.elsewhere(agent).is_some()
+    }
+
+    fn new_list(&mut self, now: Timestamp) -> PagedList {
+        self.look_elsewhere();
+        let ours = self.roster.agents().filter_map(|agent| self.summary(&agent.id));
+        let agents = ours.chain(self.restored.rows_elsewhere().cloned()).collect();
         PagedList { key: None, revision: self.fleet.revision, until: now.plus_ms(PAGES_KEPT_MS), agents }
     }
 
     /// An agent's row.
     pub(crate) fn summary(&self, agent: &AgentId) -> Option<AgentSummary> {
-        let record = self.roster.agent(agent)?;
-        Some(projection::summary(&self.roster, record))
+        match self.roster.agent(agent) {
+            Some(record) => Some(projection::summary(&self.roster, record)),
+            None => self.restored.elsewhere(agent).cloned(),
+        }
     }
 
     /// Limits in force for the session that was used last.

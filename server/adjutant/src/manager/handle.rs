@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roster::{BatchId, CallId, Completion, Input, Launch, Owner, Refusal, Reply, Steer, StopScope};
+use roster::{BatchId, CallId, Completion, Input, Launch, Owner, Reply, Steer, StopScope};
 use tokio::sync::{mpsc, oneshot};
 use vocab::{AgentId, AgentStatus, EndedBy, SessionId, SteerId};
 
@@ -178,22 +178,29 @@ impl ManagerHandle {
     fn ask_about(
         &self,
         target: impl Into<Target>,
-        input: impl FnOnce(CallId, AgentId) -> Input + Send + 'static,
+        input: impl FnOnce(&mut Manager, CallId, AgentId) -> Result<Input, Failure> + Send + 'static,
     ) -> impl Future<Output = Result<Reply, Failure>> + Send {
         let (reply, answer) = oneshot::channel();
+        let (refused, refusal) = oneshot::channel();
         let call = self.next_call();
         let target = target.into();
-        self.post(move |manager| match manager.find_target(&target) {
-            Ok(agent) => manager.ask(call, input(call, agent), reply),
-            Err(unknown) => {
-                let _ = reply.send(Reply::Refused(Refusal::UnknownAgent(unknown)));
+        self.post(move |manager| {
+            let asked = manager.find_target(&target).and_then(|agent| {
+                manager.check_here(&agent)?;
+                input(manager, call, agent)
+            });
+            match asked {
+                Ok(input) => manager.ask(call, input, reply),
+                Err(failure) => {
+                    let _ = refused.send(failure);
+                }
             }
         });
         async {
             match answer.await {
                 Ok(Reply::Refused(refusal)) => Err(refusal.into()),
                 Ok(reply) => Ok(reply),
-                Err(_) => Err(Failure::gone()),
+                Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
             }
         }
     }
@@ -239,10 +246,10 @@ impl ManagerHandle {
         let call = self.next_call();
         let target = agent.into();
         self.post(move |manager| {
-            let resumed = match manager.find_target(&target) {
-                Ok(agent) => manager.resume(call, agent, launch, reply),
-                Err(unknown) => Err(Refusal::UnknownAgent(unknown).into()),
-            };
+            let resumed = manager.find_target(&target).and_then(|agent| {
+                manager.check_here(&agent)?;
+                manager.resume(call, agent, launch, reply)
+            });
             if let Err(failure) = resumed {
                 let _ = refused.send(failure);
             }
@@ -288,10 +295,9 @@ impl ManagerHandle {
         text: String,
         author: EndedBy,
     ) -> impl Future<Output = Result<(SteerId, bool), Failure>> + Send {
-        let answer = self.ask_about(agent, move |call, agent| Input::Steer {
-            call,
-            agent,
-            steer: Steer { id: SteerId::new(ids::unique("steer")), text, author },
+        let answer = self.ask_about(agent, move |_, call, agent| {
+            let steer = Steer { id: SteerId::new(ids::unique("steer")), text, author };
+            Ok(Input::Steer { call, agent, steer })
         });
         async {
             match answer.await? {
@@ -307,7 +313,7 @@ impl ManagerHandle {
         agent: AgentId,
         steer: SteerId,
     ) -> impl Future<Output = Result<bool, Failure>> + Send {
-        let answer = self.ask(move |call| Input::Unsteer { call, agent, steer });
+        let answer = self.ask_about(agent, move |_, call, agent| Ok(Input::Unsteer { call, agent, steer }));
         async {
             match answer.await? {
                 Reply::Unsteered { withdrawn } => Ok(withdrawn),
@@ -323,7 +329,7 @@ impl ManagerHandle {
         scope: StopScope,
         by: EndedBy,
     ) -> impl Future<Output = Result<Vec<(AgentId, AgentStatus)>, Failure>> + Send {
-        stopped(self.ask_about(agent, move |call, agent| Input::Stop { call, agent, scope, by }))
+        stopped(self.ask_about(agent, move |_, call, agent| Ok(Input::Stop { call, agent, scope, by })))
     }
 
     /// Stops the agents of a session, or of all.

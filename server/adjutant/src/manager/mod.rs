@@ -7,9 +7,11 @@
 mod children;
 mod fleet;
 mod handle;
+mod journals;
 mod parents;
 mod prompts;
 mod reports;
+mod restore;
 mod viewers;
 mod watching;
 
@@ -17,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use roster::{CallId, Effect, Input, Reply, Roster};
+use session::storage::SessionLock;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -26,11 +29,13 @@ use self::children::{Child, ChildExit};
 use self::fleet::FleetFeed;
 use self::handle::Job;
 pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Target, Ticket};
+use self::journals::Journals;
 use self::parents::ParentSession;
 pub(crate) use self::parents::{
     DEFAULT_THINKING, Heard, OpenSession, PromptTicket, PromptTokens, Resume, StartedPrompt, checked_folder,
 };
 use self::prompts::FollowedPrompts;
+use self::restore::Restored;
 pub(crate) use self::viewers::{opened, subscribed};
 use crate::clock::Clock;
 use crate::lsp::OpenDocuments;
@@ -45,6 +50,9 @@ const STEERS_REMEMBERED: usize = 1_000;
 
 /// How often the progress of running agents is looked at while somebody watches.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// A session whose driver has ended, with the right to write its files.
+type ClosedSession = (SessionId, Option<SessionLock>);
 
 /// What the manager works with.
 #[derive(Debug)]
@@ -72,7 +80,7 @@ pub(crate) struct Manager {
     calls: HashMap<CallId, oneshot::Sender<Reply>>,
     runs: JoinSet<ChildExit>,
     running: HashMap<tokio::task::Id, (AgentId, u32)>,
-    drivers: JoinSet<SessionId>,
+    drivers: JoinSet<ClosedSession>,
     driven: HashMap<tokio::task::Id, SessionId>,
     /// Short tasks that carry an answer from a session to its caller.
     errands: JoinSet<()>,
@@ -81,6 +89,8 @@ pub(crate) struct Manager {
     /// The latest steering messages to parent sessions.
     steers: VecDeque<(SteerId, SessionId)>,
     fleet: FleetFeed,
+    journals: Journals,
+    restored: Restored,
     /// Foreground agents of which the latest progress has not been sent on their prompt's token, and the one sent last.
     updates_dirty: BTreeSet<AgentId>,
     last_update: Option<AgentId>,
@@ -116,6 +126,8 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
         idle_order: VecDeque::new(),
         steers: VecDeque::new(),
         fleet,
+        journals: Journals::default(),
+        restored: Restored::default(),
         updates_dirty: BTreeSet::new(),
         last_update: None,
         documents: OpenDocuments::default(),
@@ -135,6 +147,7 @@ impl Manager {
         while !self.ending {
             let core = self.roster.next_deadline().map(|at| self.ports.clock.instant_of(at));
             let feed = self.fleet.next_deadline().map(|at| self.ports.clock.instant_of(at));
+            let disk = self.journals.next_deadline().map(|at| self.ports.clock.instant_of(at));
             tokio::select! {
                 Some(job) = inbox.recv() => job(&mut self),
                 Some(joined) = self.runs.join_next_with_id() => self.run_joined(joined),
@@ -142,6 +155,7 @@ impl Manager {
                 Some(_) = self.errands.join_next() => {}
                 () = sleep_until(core) => self.apply(Input::Tick),
                 () = sleep_until(feed) => self.flush_fleet(),
+                () = sleep_until(disk) => self.tell_what_is_ready(),
                 _ = sampling.tick(), if self.is_sampling() => self.sample_progress(),
             }
         }
@@ -154,6 +168,7 @@ impl Manager {
         for effect in effects {
             self.run(effect);
         }
+        self.let_closed_sessions_go();
     }
 
     /// Like [`Self::apply`], for an input that the core answers under `call`.
@@ -172,10 +187,10 @@ impl Manager {
             Effect::Detach { agent, run: _ } => self.detach_child(&agent),
             Effect::Wake { owner } => self.wake(&owner),
             Effect::Announce { completions, partial, group } => {
-                self.announce(&completions, partial, group.as_deref());
+                self.announce(completions, partial, group);
             }
             Effect::Changed { agent, status } => self.agent_changed(&agent, status),
-            Effect::Record { session, fact } => tracing::debug!(%session, ?fact, "fleet"),
+            Effect::Record { session, fact } => self.keep(&session, &fact),
         }
     }
 
@@ -191,12 +206,18 @@ impl Manager {
     pub(crate) fn interrupt_all(&mut self) -> impl Future<Output = ()> + Send + use<> {
         // What runs is settled with what is known of it by now.
         self.sample_progress();
+        self.journals.announce_nothing_more();
         self.apply(Input::Shutdown);
         self.process.cancel();
         for session in self.sessions.values() {
             session.handle.close();
         }
-        self.ports.workspaces.flushed()
+        let told = self.told_and_kept();
+        let flushed = self.ports.workspaces.flushed();
+        async move {
+            told.await;
+            flushed.await;
+        }
     }
 
     /// Ends everything. The loop ends after this deed.

@@ -16,7 +16,7 @@ use vocab::{
     AgentStatus, Budget, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel,
 };
 
-use super::Manager;
+use super::{ClosedSession, Manager};
 use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::ids;
@@ -153,12 +153,14 @@ impl Manager {
         }
         let must_exist = matches!(open.resume, Some(Resume::Id(_)));
         let id = wanted.unwrap_or_else(|| SessionId::new(ids::unique("s")));
+        let (known, held) = (self.roster.limits(&id).is_some(), self.restored.lock_of(&id));
         let cancel = self.process.child_token();
         let followed = Arc::new(AtomicBool::new(false));
-        let built = parent::build(&parent::ParentPlan {
+        let built = parent::build(parent::ParentPlan {
             id: id.clone(),
             workspace,
             must_exist,
+            held,
             ephemeral: open.ephemeral,
             model: open.model,
             mode: open.mode,
@@ -175,7 +177,14 @@ impl Manager {
                 self.tell_warnings();
             }
         }
-        let limits = built.context.borrow().limits();
+        let (limits, files) = {
+            let context = built.context.borrow();
+            (context.limits(), context.files.clone())
+        };
+        if let Some(files) = files.filter(|_| !known) {
+            self.restore_agents(&id, &files);
+            self.open_journal(&id, &files);
+        }
         self.apply(Input::OpenSession { session: id.clone(), limits });
         // What its agents used under an earlier server counts towards its limit, as what it used itself does.
         let agents = self.roster.agents().filter(|agent| agent.session == id);
@@ -336,10 +345,12 @@ impl Manager {
     }
 
     /// The driver of a session has ended: it was closed, or it failed.
-    pub(super) fn session_ended(&mut self, joined: Result<(Id, SessionId), JoinError>) {
+    pub(super) fn session_ended(&mut self, joined: Result<(Id, ClosedSession), JoinError>) {
         match joined {
-            Ok((task, session)) => {
+            Ok((task, (session, lock))) => {
                 self.driven.remove(&task);
+                self.restored.leaving.insert(session.clone(), lock);
+                self.let_closed_sessions_go();
                 tracing::debug!(%session, "session closed");
             }
             Err(failure) => {

@@ -59,7 +59,8 @@ impl Manager {
     }
 
     /// A run as a person reads it: its text so far while it is live. Nothing is consumed by that.
-    pub(crate) fn result(&self, agent: &AgentId, run: Option<u32>) -> Result<AgentResultResult, Failure> {
+    pub(crate) fn result(&mut self, agent: &AgentId, run: Option<u32>) -> Result<AgentResultResult, Failure> {
+        self.check_here(agent)?;
         let record = self.roster.agent(agent).ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
         let run = run.unwrap_or_else(|| record.run_number());
         if let Some(done) = record.completion_of(run) {

@@ -55,13 +55,11 @@ impl Manager {
         owned.then_some(agent).ok_or_else(|| Failure::unknown_agent(reference))
     }
 
-    /// The agent that a request is about; what was asked for, where there is no such agent.
-    pub(super) fn find_target(&self, target: &Target) -> Result<AgentId, AgentId> {
+    /// The agent that a request is about.
+    pub(super) fn find_target(&self, target: &Target) -> Result<AgentId, Failure> {
         match target {
             Target::Id(id) => Ok(id.clone()),
-            Target::Handle { handle, session } => {
-                self.find_agent(session.as_ref(), handle).map_err(|_| AgentId::from(handle.as_str()))
-            }
+            Target::Handle { handle, session } => self.find_agent(session.as_ref(), handle),
         }
     }
 
@@ -83,6 +81,8 @@ impl Manager {
         request: PageRequest,
         follow: bool,
     ) -> Result<PendingPage, Failure> {
+        self.check_here(agent)?;
+        self.revive(agent)?;
         let path = self.path_of(agent);
         let child = self.children.get_mut(agent).ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
         if follow {
@@ -97,8 +97,9 @@ impl Manager {
             ChildState::Away { file: Some(file) } => {
                 let file = file.clone();
                 let followed = &child.followed;
+                let plan = child.plan.as_ref().ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
                 let session: Session =
-                    child::build(&child.plan, agent, path, Some(&file), &self.ports, &self.handle, followed)?;
+                    child::build(plan, agent, path, Some(&file), &self.ports, &self.handle, followed)?;
                 let page = session.page(request);
                 child.state = ChildState::Idle(Box::new(session));
                 self.idle_order.push_back(agent.clone());
@@ -109,6 +110,7 @@ impl Manager {
 
     /// Ends the events of an agent.
     pub(crate) fn unfollow_agent(&mut self, agent: &AgentId) -> Result<(), Failure> {
+        self.check_here(agent)?;
         let child = self.children.get(agent).ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
         child.followed.store(false, Ordering::Release);
         if let ChildState::Running { handle, .. } = &child.state {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use vocab::{Budget, PermissionMode, ThinkingLevel};
 
 /// The tools that every session has, in the order in which they are listed.
 pub const BUILTIN_TOOLS: &[&str] = &["read", "bash", "edit", "write", "grep", "find", "ls"];
 
 /// What an agent of this type is. An `Option` is `None` where the definition leaves the choice to the call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AgentType {
     /// The name by which it is asked for.
     pub name: String,
@@ -48,7 +50,8 @@ pub struct AgentType {
 }
 
 /// Which of the built-in tools an agent has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ToolSelection {
     /// All, and these besides.
     All { others: Vec<String> },
@@ -57,7 +60,8 @@ pub enum ToolSelection {
 }
 
 /// How the definition's prompt and the parent's go together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum PromptMode {
     /// The parent's prompt first, then ours.
     Append,
@@ -67,7 +71,8 @@ pub enum PromptMode {
 }
 
 /// Where the agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum IsolationChoice {
     /// In a git worktree of its own.
     Worktree,
@@ -76,7 +81,8 @@ pub enum IsolationChoice {
 }
 
 /// Which agent types an agent may start itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SubagentGrant {
     #[default]
     None,
@@ -85,7 +91,8 @@ pub enum SubagentGrant {
 }
 
 /// Where a definition comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Source {
     Builtin,
     File(PathBuf),

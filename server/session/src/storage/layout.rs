@@ -1,9 +1,9 @@
-//! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,agents/<agent id>.jsonl,
-//! transcripts/<agent id>.<run>.jsonl}`.
+//! Where things are: `<sessions>/<folder key>/<session id>/{lock,session.jsonl,fleet.jsonl,agents/<agent id>.jsonl,
+//! transcripts/<agent id>.<run>.jsonl,plans/<hash>.json}`.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ use super::StorageError;
 const SLUG_CHARS: usize = 40;
 /// Bytes of the hash in a folder's key, each two digits.
 const HASH_BYTES: usize = 6;
+
+/// Bytes of the hash that names a kept plan, each two digits.
+const PLAN_HASH_BYTES: usize = 12;
 
 /// The folder that holds the sessions of all working folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +70,37 @@ impl SessionPaths {
 
     pub fn session_file(&self) -> PathBuf {
         self.folder.join("session.jsonl")
+    }
+
+    /// The journal of the session's agents.
+    pub fn journal_file(&self) -> PathBuf {
+        self.folder.join("fleet.jsonl")
+    }
+
+    /// Keeps a text under the name of its content, for nobody but the user, and answers the name. What is there already
+    /// is not written again.
+    pub fn keep_plan(&self, text: &str) -> Result<String, StorageError> {
+        let hash = Sha256::digest(text.as_bytes());
+        let mut name = String::new();
+        for byte in hash.iter().take(PLAN_HASH_BYTES) {
+            let _ = write!(name, "{byte:02x}");
+        }
+        let path = self.plan_file(&name)?;
+        if !path.exists() {
+            let folder = self.folder.join("plans");
+            private_dir(&folder).map_err(StorageError::io("make the folder", &folder))?;
+            let kept = tempfile::NamedTempFile::new_in(&folder).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.persist(&path).map_err(|error| error.error)
+            });
+            kept.map_err(StorageError::io("write", &path))?;
+        }
+        Ok(name)
+    }
+
+    /// Where [`keep_plan`](Self::keep_plan) has put a text.
+    pub fn plan_file(&self, name: &str) -> Result<PathBuf, StorageError> {
+        Ok(self.folder.join("plans").join(format!("{}.json", file_name(name)?)))
     }
 
     pub fn lock_file(&self) -> PathBuf {
