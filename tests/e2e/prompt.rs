@@ -183,8 +183,11 @@ fn a_closed_session_ends_what_runs_in_it_and_stays_on_disk() {
     assert_eq!(error.code, ErrorCode::UnknownSession.code(), "{error:?}");
     let open = SessionOpenParams { resume: Some(session.to_string()), ..SessionOpenParams::default() };
     assert_eq!(client.request::<method::SessionOpen>(&open).session_id, session);
+    // What became of the agent, which is told now, speaks of its script.
+    lab.model.open_gate("kid");
     client.run("what was it?");
     assert!(lab.model.requests().pop().unwrap().text().contains("the green bottle"));
+    assert_eq!(client.seen::<method::AgentCompleted>().len(), 1, "announced once");
     client.finish();
 }
 

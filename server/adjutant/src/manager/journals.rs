@@ -48,6 +48,11 @@ impl Journals {
         self.waiting.front().map(|first| first.until)
     }
 
+    /// Whether something of a session is still to be announced.
+    pub(super) fn waits_for(&self, session: &SessionId) -> bool {
+        self.waiting.iter().flat_map(|waiting| &waiting.completions).any(|done| done.session == *session)
+    }
+
     /// The first announcement whose ends are all kept, or that has waited long enough.
     fn next_ready(&mut self, now: Timestamp) -> Option<Announcement> {
         let first = self.waiting.front()?;
@@ -63,11 +68,17 @@ impl Journals {
     }
 
     fn keep_told(&self, runs: &[(SessionId, RunKey)], at: Timestamp) {
-        for (session, (agent, run)) in runs {
-            if let Some(journal) = self.open.get(session) {
-                journal.keep(&Fact::Announced { agent: agent.clone(), run: *run, at });
+        for told in runs {
+            if let Some(journal) = self.open.get(&told.0) {
+                keep_told(journal, std::slice::from_ref(told), at);
             }
         }
+    }
+}
+
+fn keep_told(journal: &Journal, runs: &[(SessionId, RunKey)], at: Timestamp) {
+    for (_, (agent, run)) in runs {
+        journal.keep(&Fact::Announced { agent: agent.clone(), run: *run, at });
     }
 }
 
@@ -78,8 +89,14 @@ impl Manager {
         self.journals.open.entry(session.clone()).or_insert(journal);
     }
 
-    /// Nothing of a session is kept any more: its agents have gone.
+    /// Nothing of a session is kept any more: its agents have gone. What was announced of them is on its way to the client.
     pub(super) fn close_journal(&mut self, session: &SessionId) {
+        let now = self.ports.clock.now();
+        for runs in self.journals.telling.values_mut() {
+            let (gone, others): (Vec<_>, Vec<_>) = runs.drain(..).partition(|(of, _)| of == session);
+            *runs = others;
+            self.journals.open.get(session).inspect(|journal| keep_told(journal, &gone, now));
+        }
         self.journals.open.remove(session);
     }
 
@@ -146,7 +163,9 @@ impl Manager {
             }
             outbox.flushed().await;
             let journals = Journals { open, ..Journals::default() };
-            telling.values().for_each(|runs| journals.keep_told(runs, now));
+            for runs in telling.values() {
+                journals.keep_told(runs, now);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use tokio::sync::oneshot;
@@ -94,6 +95,17 @@ impl Writer {
             })));
             // An error means that the thread is gone, and with it everything that waited.
             let _ = flushed.await;
+        }
+    }
+
+    /// As [`flush`](Self::flush), for a thread that may wait; at most this long. Nothing where nothing was ever appended.
+    pub fn flush_within(&self, limit: Duration) {
+        if self.shared.jobs.get().is_some() {
+            let (done, flushed) = channel();
+            self.send(Job::Flush(Box::new(move |_| {
+                let _ = done.send(());
+            })));
+            let _ = flushed.recv_timeout(limit);
         }
     }
 
