@@ -243,17 +243,17 @@ fn whatever_write_it_dies_at_nothing_is_lost_and_nothing_told_twice() {
         assert_eq!(lab.model.requests().len(), before, "killed at {bytes}: a model was started");
         killed +=
             usize::from(rows.len() < 2 || rows.iter().any(|row| row.status == AgentStatus::Interrupted));
+        if let Some(row) = rows.first() {
+            let params = json!({ "resume": row.session_id });
+            client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+        }
+        client.run("what came of it?");
         let again: Vec<_> =
             client.seen::<method::AgentCompleted>().into_iter().flat_map(|note| note.completions).collect();
         for completion in again {
             assert_eq!(completion.restored, Some(true));
             *announced.entry(completion.agent_id).or_default() += 1;
         }
-        if let Some(row) = rows.first() {
-            let params = json!({ "resume": row.session_id });
-            client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
-        }
-        client.run("what came of it?");
         let request = lab.model.requests().pop().expect("a request").text();
         for row in &rows {
             let id = row.agent_id.as_str();
