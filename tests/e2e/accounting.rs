@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use protocol::{AgentSpawnParams, ErrorCode, method};
+use protocol::{AgentSpawnParams, ErrorCode, SessionInfo, method};
 use serde_json::{Value, json};
-use support::client::StdioClient;
+use support::client::{Introduction, StdioClient};
 use support::fake_model::Line;
 use support::lab::Lab;
 use vocab::{AgentStatus, EndReason, EndedBy, Usage};
@@ -37,6 +37,17 @@ fn spawn(more: &Value) -> AgentSpawnParams {
 fn ended_usage(client: &StdioClient) -> Vec<Usage> {
     let notes = client.seen::<method::AgentCompleted>();
     notes.into_iter().flat_map(|note| note.completions).map(|completion| completion.usage).collect()
+}
+
+fn entries(session: &SessionInfo) -> Vec<Value> {
+    let file = fs::read_to_string(session.file.as_ref().expect("it is kept")).expect("it is there");
+    file.lines().map(|line| serde_json::from_str(line).expect("each line is whole")).collect()
+}
+
+/// The tokens that each result of a tool says others have spent.
+fn reported(entries: &[Value]) -> Vec<Option<u64>> {
+    let results = entries.iter().filter(|entry| entry["kind"] == "toolResult");
+    results.map(|entry| entry["usage"]["total"].as_u64()).collect()
 }
 
 #[test]
@@ -199,14 +210,36 @@ fn agents_usage_is_reported_once_with_the_next_result_of_a_tool_for_agents() {
     let agents: Vec<u64> = rows.iter().map(|row| row.usage.total).collect();
     client.finish();
 
-    let file = fs::read_to_string(info.file.expect("it is kept")).unwrap();
-    let entries: Vec<Value> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let results = entries.iter().filter(|entry| entry["kind"] == "toolResult");
-    let reported: Vec<Option<u64>> = results.map(|entry| entry["usage"]["total"].as_u64()).collect();
-    assert_eq!(reported, [Some(agents[0]), None, None, Some(agents[1]), None]);
+    let entries = entries(&info);
+    assert_eq!(reported(&entries), [Some(agents[0]), None, None, Some(agents[1]), None]);
     let own = entries.iter().filter(|entry| entry["kind"] == "assistant");
     let own: u64 = own.filter_map(|entry| entry["message"]["usage"]["total"].as_u64()).sum();
     assert_eq!(info.usage.total, own + agents.iter().sum::<u64>());
+}
+
+#[test]
+fn what_waits_to_be_reported_is_forgotten_when_nobody_wants_it_any_more() {
+    let lab = Lab::new();
+    let settings = |report: bool| json!({ "permissions": { "mode": "auto" }, "reportUsage": report });
+    let call = |name: &str| Line::call("Agent", &super::agent(&format!("[[script {name}]]"), false));
+    lab.model.script("kid", vec![Line::text("one")]);
+    lab.model.script("other", vec![Line::text("two")]);
+    lab.model.script("boss", vec![call("other"), Line::text("done")]);
+    let mut client = StdioClient::introduced(&lab, Introduction::default().with_settings(settings(true)));
+    let session = client.open_session();
+    let kid = client.spawn_agent("[[script kid]]");
+    client.wait_status(&kid.agent_id, AgentStatus::Completed);
+    for report in [false, true] {
+        let changed = json!({ "settings": { "adjutant": settings(report) } });
+        client.notify("workspace/didChangeConfiguration", &changed);
+    }
+    client.run("[[script boss]]");
+    let open = json!({ "sessionId": session });
+    let info = client.request::<method::SessionOpen>(&serde_json::from_value(open).unwrap());
+    let other = client.fleet().pop().unwrap();
+    client.finish();
+    assert_ne!(other.agent_id, kid.agent_id);
+    assert_eq!(reported(&entries(&info)), [Some(other.usage.total)]);
 }
 
 #[test]

@@ -231,6 +231,24 @@ async fn a_late_terminator_costs_neither_time_nor_the_connection() {
 }
 
 #[tokio::test]
+async fn a_request_that_fails_or_is_given_up_has_its_price() {
+    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":1000,"output_tokens":0}}}"#;
+    let begun = |end: Step| vec![stream_head(), event(start), end];
+    let server = Server::start([begun(Step::Close), begun(Step::Hang)]).await;
+    let client = registry(&server, Duration::from_secs(5), 10).resolve("claude/m").expect("described");
+    let mut failed = client.start(request(&history()));
+    while advance(failed.as_mut()).await.is_ok() {}
+    let mut given_up = client.start(request(&history()));
+    while given_up.message().usage.is_empty() {
+        advance(given_up.as_mut()).await.expect("it has begun");
+    }
+    for stream in [failed, given_up] {
+        let usage = stream.into_message().usage;
+        assert_eq!((usage.input, usage.cost_usd), (1000, Some(0.001)));
+    }
+}
+
+#[tokio::test]
 async fn a_cut_stream_is_never_taken_for_an_answer() {
     let text = || event(r#"{"choices":[{"delta":{"content":"half"}}]}"#);
     for answer in [

@@ -13,7 +13,7 @@ use super::script::{Scripted, Step, call, text};
 use super::support::{Running, config, entries, kinds, results, run_with};
 use crate::storage::{Writer, load_session};
 use crate::{
-    CustomMessage, DeliverAs, EntryBody, Prompt, Session, SessionConfig, SessionKind, ShutdownReason,
+    CustomMessage, DeliverAs, EntryBody, Ledger, Prompt, Session, SessionConfig, SessionKind, ShutdownReason,
     Storage, ToolOutcome,
 };
 
@@ -220,4 +220,35 @@ async fn a_disk_that_refuses_does_not_stop_the_work() {
     let model = Scripted::new(vec![vec![text("ok")]]);
     let (_, outcome) = run_with(disk.config(&model), "go").await;
     assert_eq!((outcome.stop, outcome.text.as_str()), (RunStop::EndTurn, "ok"));
+}
+
+#[tokio::test]
+async fn what_failed_attempts_used_is_read_back_and_counted_once() {
+    let disk = Disk::new();
+    let used = |tokens| Step::Usage(Usage::of_tokens(tokens, 0, 0, 0));
+    let cut = || Step::Fail(model::ModelError::Cut { detail: "no finish".into() });
+    let scripted = Scripted::new(vec![
+        // Nothing of it arrived but the bill.
+        vec![used(40), cut()],
+        vec![text("half"), used(5), cut()],
+        vec![text("done"), used(1)],
+    ]);
+    let ledger = Ledger::default();
+    let retry = model::RetryPolicy { base_delay: Duration::ZERO, ..Default::default() };
+    let config = SessionConfig { ledger: ledger.clone(), retry, ..disk.config(&scripted) };
+    let (mut session, _) = Session::new(config).unwrap();
+    let outcome = session.run(Prompt::new("go"), CancellationToken::new()).await;
+    assert_eq!((outcome.usage.total, ledger.spent().total), (46, 46));
+    session.close(ShutdownReason::Quit).await;
+
+    for (kind, remembered) in [(SessionKind::Parent, 46), (SessionKind::Child, 0)] {
+        let ledger = Ledger::default();
+        ledger.set_reporting(true);
+        let again = Scripted::new(Vec::new());
+        let config = SessionConfig { kind, ledger: ledger.clone(), ..disk.config(&again) };
+        let (session, _) = Session::reopen(config).unwrap();
+        assert_eq!(session.info().usage.total, 46, "{kind:?}");
+        // An agent's record remembers for it.
+        assert_eq!((ledger.spent().total, ledger.take_report()), (remembered, None), "{kind:?}");
+    }
 }
