@@ -262,3 +262,34 @@ fn a_sessions_limit_outlives_its_server() {
     assert_eq!(lab.model.requests().len(), requests);
     client.finish();
 }
+
+#[test]
+fn an_agent_keeps_its_totals_its_budget_and_its_part_of_the_limit() {
+    let lab = Lab::new();
+    lab.model.script("kid", vec![Line::text("one"), Line::text("two"), Line::text("three")]);
+    let mut client = StdioClient::start(&lab);
+    let params = spawn(&json!({ "budget": { "tokens": 900_000 } }));
+    let spawned = client.request::<method::AgentSpawn>(&params);
+    let before = client.wait_status(&spawned.agent_id, AgentStatus::Completed);
+    client.finish();
+
+    let mut client = StdioClient::start(&lab);
+    let after = client.fleet().remove(0);
+    assert_eq!((after.usage, after.budget), (before.usage, before.budget));
+    let resume = json!({ "agentId": spawned.agent_id, "prompt": "go on" });
+    client.request::<method::AgentResume>(&serde_json::from_value(resume.clone()).unwrap());
+    let twice = client.wait_agent(&spawned.agent_id, "ended again", |agent| {
+        agent.run == 2 && agent.status == AgentStatus::Completed
+    });
+    assert!(twice.usage.total > before.usage.total, "{twice:?}");
+    assert_eq!((twice.subtree.usage, twice.budget), (twice.usage, before.budget));
+    client.finish();
+
+    lab.settings(&json!({ "limits": { "tokens": twice.usage.total } }));
+    let mut client = StdioClient::start(&lab);
+    assert_eq!(client.fleet()[0].usage, twice.usage);
+    let error = client.refused::<method::AgentResume>(&resume);
+    assert_eq!(error.code, ErrorCode::LimitReached.code(), "{error:?}");
+    assert_eq!(client.fleet()[0].run, 2);
+    client.finish();
+}

@@ -7,9 +7,14 @@ use serde_json::{Value, json};
 use support::client::{Introduction, Reply, StdioClient};
 use support::fake_model::Line;
 use support::lab::Lab;
-use vocab::{AgentStatus, EndReason, EndedBy};
+use vocab::{AgentId, AgentStatus, EndReason, EndedBy};
 
 const QUESTION: &str = "window/showMessageRequest";
+
+fn status(client: &mut StdioClient, agent: &AgentId) -> AgentStatus {
+    let rows = client.fleet();
+    rows.iter().find(|row| row.agent_id == *agent).expect("it is listed").status
+}
 
 fn ls(limit: usize) -> Line {
     Line::call("ls", &json!({ "path": ".", "limit": limit }))
@@ -100,7 +105,7 @@ fn no_clock_runs_while_a_person_is_asked_whoever_watches() {
         let spawned = client.spawn_agent("[[script kid]]");
         let asked = client.wait_asked(QUESTION, |_| true);
         std::thread::sleep(Duration::from_millis(2500));
-        assert_eq!(client.fleet()[0].status, AgentStatus::Running);
+        assert_eq!(status(&mut client, &spawned.agent_id), AgentStatus::Running);
         client.answer(&asked, &asked.params["actions"][0].clone());
         let result = json!({ "agentId": spawned.agent_id });
         let result = serde_json::from_value(result).expect("a result is asked for so");
@@ -109,7 +114,7 @@ fn no_clock_runs_while_a_person_is_asked_whoever_watches() {
             assert!(std::time::Instant::now() < deadline, "it goes on once it is answered");
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert_eq!(client.fleet()[0].status, AgentStatus::Completed);
+        assert_eq!(status(&mut client, &spawned.agent_id), AgentStatus::Completed);
         client.finish();
     }
 }
