@@ -16,6 +16,8 @@ mod permissions;
 mod processes;
 mod prompt;
 mod providers;
+mod races;
+mod reach;
 mod responsive;
 mod restart;
 mod resume;

@@ -63,6 +63,7 @@ pub struct Summary {
     last_us: u64,
     by_kind: HashMap<&'static str, u64>,
     by_outcome: HashMap<String, u64>,
+    violations: Vec<String>,
 }
 
 /// All requests since the start, or since the last reset.
@@ -75,11 +76,21 @@ pub(super) struct Log {
 #[derive(Debug, Default)]
 struct Inner {
     records: Vec<Record>,
+    /// How many records resets have dropped: numbers go on, so that the ids of calls are never used again.
+    dropped: u64,
     in_flight: u64,
     high_water: u64,
     bytes_in: u64,
     fault_hits: HashMap<String, u64>,
     violations: Vec<String>,
+}
+
+impl Inner {
+    /// The record of this number, unless a reset dropped it.
+    fn record(&mut self, seq: u64) -> Option<&mut Record> {
+        let at = seq.checked_sub(self.dropped)?;
+        self.records.get_mut(usize::try_from(at).ok()?)
+    }
 }
 
 impl Log {
@@ -89,7 +100,7 @@ impl Log {
 
     pub(super) fn open(&self, t_head: u64) -> u64 {
         let mut inner = self.inner();
-        let seq = inner.records.len() as u64;
+        let seq = inner.dropped + inner.records.len() as u64;
         inner.records.push(Record { seq, t_head, outcome: "open".into(), ..Record::default() });
         inner.in_flight += 1;
         inner.high_water = inner.high_water.max(inner.in_flight);
@@ -98,7 +109,7 @@ impl Log {
 
     /// Changes a record; nothing, if a reset dropped it.
     pub(super) fn edit(&self, seq: u64, change: impl FnOnce(&mut Record)) {
-        if let Some(record) = self.inner().records.get_mut(seq as usize) {
+        if let Some(record) = self.inner().record(seq) {
             change(record);
         }
     }
@@ -111,7 +122,7 @@ impl Log {
         let t_end = now_us();
         let mut inner = self.inner();
         inner.in_flight = inner.in_flight.saturating_sub(1);
-        if let Some(record) = inner.records.get_mut(seq as usize) {
+        if let Some(record) = inner.record(seq) {
             record.t_end = t_end;
             record.outcome = outcome.into();
         }
@@ -133,13 +144,16 @@ impl Log {
         self.inner().violations.clone()
     }
 
+    /// Forgets the requests, but not that one was against the rules.
     pub(super) fn reset(&self) {
         self.accepted.store(0, Relaxed);
-        *self.inner() = Inner::default();
+        let mut inner = self.inner();
+        let dropped = inner.dropped + inner.records.len() as u64;
+        *inner = Inner { dropped, violations: std::mem::take(&mut inner.violations), ..Inner::default() };
     }
 
     pub(super) fn since(&self, seq: u64) -> Vec<Record> {
-        self.inner().records.iter().skip(seq as usize).cloned().collect()
+        self.inner().records.iter().filter(|record| record.seq >= seq).cloned().collect()
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -160,6 +174,7 @@ impl Log {
             last_us: inner.records.iter().map(|record| record.t_end).max().unwrap_or(0),
             by_kind,
             by_outcome,
+            violations: inner.violations.clone(),
         }
     }
 }

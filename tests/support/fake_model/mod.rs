@@ -147,7 +147,7 @@ impl ScriptedServer {
         self.requests().iter().filter(|record| record.t_end == 0).count()
     }
 
-    /// Forgets the log.
+    /// Forgets the log, but not that a request broke a rule.
     pub fn reset(&self) {
         self.shared.log.reset();
     }
@@ -188,4 +188,42 @@ async fn serve_on(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     });
     // It returns only when its runtime ends.
     let _ = axum::serve(listener, serve::router(shared)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// Posts a conversation and gives the whole answer.
+    fn post(model: &ScriptedServer, messages: &str) -> String {
+        let body = format!(r#"{{"model":"fake","messages":{messages}}}"#);
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", model.port())).unwrap();
+        write!(
+            stream,
+            "{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn a_well_formed_conversation_is_answered() {
+        let model = ScriptedServer::start();
+        assert!(post(&model, r#"[{"role":"user","content":"hi"}]"#).contains("ack"));
+        assert_eq!(model.requests().len(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "the model was asked in a way that providers refuse")]
+    fn a_broken_one_fails_the_test_that_sent_it_even_after_a_reset() {
+        let model = ScriptedServer::start_lean();
+        post(&model, r#"[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"a","content":"x"}]"#);
+        model.reset();
+    }
 }

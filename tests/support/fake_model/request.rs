@@ -75,13 +75,18 @@ fn flatten(value: &Value, text: &mut String) -> bool {
     has_result
 }
 
-/// What a provider would refuse: a call without its result, a result without its call, two of one.
+/// What a provider would refuse: a call without its result, a result without its call, two of one, one without a name.
 pub(super) fn violation(api: Api, messages: &[Message<'_>]) -> Option<String> {
-    let mut open: BTreeSet<String> = BTreeSet::new();
+    let (mut open, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for (at, message) in messages.iter().enumerate() {
-        let (calls, results) = match api {
+        let Some((calls, results)) = (match api {
             Api::OpenAi => openai_ids(message),
             Api::Anthropic => anthropic_ids(message),
+        }) else {
+            return Some(format!(
+                "message {at} ({}): a call or a result without an id, or not its place",
+                message.role
+            ));
         };
         for id in results {
             if !open.remove(&id) {
@@ -93,33 +98,49 @@ pub(super) fn violation(api: Api, messages: &[Message<'_>]) -> Option<String> {
             return Some(format!("message {at} ({}): {open:?} still had no result", message.role));
         }
         for id in calls {
-            if !open.insert(id.clone()) {
+            if !seen.insert(id.clone()) {
                 return Some(format!("message {at}: call {id} twice"));
             }
+            open.insert(id);
         }
     }
     (!open.is_empty()).then(|| format!("at the end {open:?} had no result"))
 }
 
-fn openai_ids(message: &Message<'_>) -> (Vec<String>, Vec<String>) {
+/// The ids of the calls and of the results in a message.
+type Ids = (Vec<String>, Vec<String>);
+
+/// None where one has no id, or is in a message of somebody who does not send it.
+fn openai_ids(message: &Message<'_>) -> Option<Ids> {
     let calls: Value =
         message.tool_calls.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let calls = calls.as_array().into_iter().flatten().filter_map(|call| call["id"].as_str());
-    let result = message.tool_call_id.as_deref().map(str::to_owned);
-    (calls.map(str::to_owned).collect(), result.into_iter().collect())
+    let calls: Vec<_> =
+        calls.as_array().into_iter().flatten().map(|call| id_of(call, "id")).collect::<Option<_>>()?;
+    let result = message.tool_call_id.as_deref().filter(|id| !id.is_empty());
+    let fits =
+        (calls.is_empty() || message.role == "assistant") && result.is_some() == (message.role == "tool");
+    fits.then(|| (calls, result.map(str::to_owned).into_iter().collect()))
 }
 
-fn anthropic_ids(message: &Message<'_>) -> (Vec<String>, Vec<String>) {
+/// As [`openai_ids`].
+fn anthropic_ids(message: &Message<'_>) -> Option<Ids> {
     let raw = message.content.map_or("", RawValue::get);
     if !raw.contains("\"tool_use\"") && !raw.contains("\"tool_result\"") {
-        return (Vec::new(), Vec::new());
+        return Some(Ids::default());
     }
     let content: Value = serde_json::from_str(raw).unwrap_or_default();
     let ids = |kind: &str, field: &str| {
         let blocks = content.as_array().into_iter().flatten().filter(|block| block["type"] == kind);
-        blocks.filter_map(|block| block[field].as_str()).map(str::to_owned).collect()
+        blocks.map(|block| id_of(block, field)).collect::<Option<Vec<_>>>()
     };
-    (ids("tool_use", "id"), ids("tool_result", "tool_use_id"))
+    let (calls, results) = (ids("tool_use", "id")?, ids("tool_result", "tool_use_id")?);
+    let fits =
+        (calls.is_empty() || message.role == "assistant") && (results.is_empty() || message.role == "user");
+    fits.then_some((calls, results))
+}
+
+fn id_of(block: &Value, field: &str) -> Option<String> {
+    block[field].as_str().filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -141,6 +162,28 @@ mod tests {
         assert!(of(Api::OpenAi, &format!("[{user},{call},{}]", result("a"))).is_some());
         assert!(of(Api::OpenAi, &format!("[{user},{call},{},{user}]", result("a"))).is_some());
         assert!(of(Api::OpenAi, &format!("[{user},{}]", result("a"))).is_some());
+        assert!(of(Api::OpenAi, &format!("[{call},{},{},{call}]", result("a"), result("b"))).is_some());
+    }
+
+    #[test]
+    fn calls_and_results_have_ids_and_come_from_who_sends_them() {
+        for messages in [
+            r#"[{"role":"assistant","tool_calls":[{"type":"function"}]}]"#,
+            r#"[{"role":"assistant","tool_calls":[{"id":""}]}]"#,
+            r#"[{"role":"tool","content":"x"}]"#,
+            r#"[{"role":"user","tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a"}]"#,
+            r#"[{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"user","tool_call_id":"a"}]"#,
+        ] {
+            assert!(of(Api::OpenAi, messages).is_some(), "{messages}");
+        }
+        for messages in [
+            r#"[{"role":"assistant","content":[{"type":"tool_use","name":"n"}]}]"#,
+            r#"[{"role":"user","content":[{"type":"tool_result","content":"x"}]}]"#,
+            r#"[{"role":"user","content":[{"type":"tool_use","id":"a"}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]"#,
+        ] {
+            assert!(of(Api::Anthropic, messages).is_some(), "{messages}");
+        }
     }
 
     #[test]

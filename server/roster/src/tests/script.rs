@@ -43,7 +43,7 @@ pub(super) struct Stage {
     calls: u64,
     steers: u32,
     batches: Batches,
-    shown: String,
+    pub(super) shown: String,
 }
 
 impl Stage {
