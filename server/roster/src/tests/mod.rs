@@ -12,6 +12,7 @@ mod invariants;
 mod lifecycle;
 mod limits;
 mod nesting;
+mod permits;
 mod races;
 mod random;
 mod render;

@@ -2,8 +2,9 @@
 
 use vocab::{AgentId, AgentStatus, EndedBy};
 
+use super::random::launch_of;
 use super::script::{Stage, stage};
-use crate::{CallId, Input, Launch, Origin, ResumeRequest};
+use crate::{CallId, Input, Launch, ResumeRequest};
 
 /// Plays every order of `lines` between a beginning and an end; gives the number of orders.
 fn every_order(before: &str, lines: &[&str], after: &str, check: &mut dyn FnMut(&[&str], &Stage)) -> usize {
@@ -106,14 +107,7 @@ fn a_refused_resume_changes_nothing_in_any_state() {
             let mut played = stage(&script);
             let before = played.roster.clone();
             assert_eq!(before.agent(&"a".into()).map(crate::AgentRecord::status), Some(status));
-            let launch = Launch {
-                prompt: "the loser".to_owned(),
-                background,
-                wake_model: true,
-                origin: Origin::Model,
-                tool_call: None,
-                turn: None,
-            };
+            let launch = Launch { prompt: "the loser".to_owned(), ..launch_of(background) };
             let request = ResumeRequest { agent: "a".into(), launch };
             played.apply(&Input::Resume { call: CallId(99), request });
             assert!(played.shown.contains(&format!("c99: refused: a is still {}", status.as_str())));

@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    fn call(&mut self) -> CallId {
+    pub(super) fn call(&mut self) -> CallId {
         self.calls += 1;
         CallId(self.calls)
     }
@@ -306,20 +306,37 @@ fn owner_id(number: u8, agent: bool) -> Owner {
     if agent { Owner::Agent(agent_id(number)) } else { Owner::Session(session_id(number % 3)) }
 }
 
+/// A launch by the owner's model.
+pub(super) fn launch_of(background: bool) -> Launch {
+    Launch {
+        prompt: "go".to_owned(),
+        background,
+        wake_model: true,
+        origin: Origin::Model,
+        tool_call: None,
+        turn: None,
+    }
+}
+
 fn steer() -> Steer {
     Steer { id: SteerId::from("steer"), text: "go left".to_owned(), author: EndedBy::User }
 }
 
-fn progress(asking: bool) -> Progress {
+pub(super) fn progress(asking: bool) -> Progress {
     Progress { turns: 1, waiting_on: asking.then_some(WaitingOn::Approval), ..Progress::default() }
 }
 
-fn outcome(status: AgentStatus) -> Outcome {
+pub(super) fn outcome(status: AgentStatus) -> Outcome {
     let text = "text".to_owned();
     Outcome { status, ended_by: EndedBy::Itself, reason: None, text, error: None, usage: Usage::default() }
 }
 
-fn request(agent: AgentId, session: SessionId, parent: Option<AgentId>, launch: Launch) -> SpawnRequest {
+pub(super) fn request(
+    agent: AgentId,
+    session: SessionId,
+    parent: Option<AgentId>,
+    launch: Launch,
+) -> SpawnRequest {
     SpawnRequest {
         agent,
         session,
