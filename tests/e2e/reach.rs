@@ -111,7 +111,8 @@ impl House {
     /// Ends the run that is still going on, and the server.
     fn finish_mid_run(mut self) {
         self.client.request::<method::SessionAbort>(&SessionAbortParams::default());
-        assert_eq!(self.client.wait(&self.prompt).unwrap().stop_reason, vocab::RunStop::Aborted);
+        let ended = self.client.wait(&self.prompt).expect("the run has an end");
+        assert_eq!(ended.stop_reason, vocab::RunStop::Aborted);
         self.client.finish();
     }
 
