@@ -220,10 +220,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the model was asked in a way that providers refuse")]
     fn a_broken_one_fails_the_test_that_sent_it_even_after_a_reset() {
         let model = ScriptedServer::start_lean();
         post(&model, r#"[{"role":"user","content":"hi"},{"role":"tool","tool_call_id":"a","content":"x"}]"#);
         model.reset();
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(model)));
+        let message =
+            dropped.expect_err("the model fails the test").downcast::<String>().expect("with words");
+        assert!(message.contains("in a way that providers refuse"), "{message}");
     }
 }
