@@ -92,6 +92,7 @@ pub(crate) fn inline_result(completion: &Completion, show_cost: bool) -> String 
     if completion.status() == AgentStatus::Error {
         let mut text = format!("Agent failed: {}", outcome.error.as_deref().unwrap_or("unknown reason"));
         text.push_str(&partial_suffix(completion));
+        text.push_str(&undelivered(completion));
         return text;
     }
     let verb = match completion.status() {
@@ -257,7 +258,8 @@ fn block(completion: &Completion, limit: usize, extras: &Extras<'_>) -> String {
     let marker = if cut { "\n[cut here: get_subagent_result has the rest]" } else { "" };
     let _ = writeln!(text, "<status>{}</status>", escape(&status_label(completion)));
     let _ = writeln!(text, "<summary>{}</summary>", escape(&summary));
-    let _ = writeln!(text, "<result>{}{marker}</result>", escape(preview));
+    let late = clip(&undelivered(completion), limit).0.to_owned();
+    let _ = writeln!(text, "<result>{}{marker}{}</result>", escape(preview), escape(&late));
     let _ = write!(
         text,
         "<usage><total_tokens>{}</total_tokens><tool_uses>{}</tool_uses>",
@@ -413,6 +415,90 @@ mod tests {
                 "{news}"
             );
         }
+    }
+
+    fn ended(status: AgentStatus, text: &str) -> Completion {
+        let mut done = completion(None);
+        (done.outcome.status, done.outcome.text) = (status, text.to_owned());
+        done
+    }
+
+    #[test]
+    fn a_preview_is_cut_at_its_last_character_and_says_so() {
+        let extras = Extras { show_cost: false, output_file: &|_| None };
+        let marker = "[cut here: get_subagent_result has the rest]";
+        // Characters, not bytes.
+        for (count, members, cut) in [(500, 1, false), (501, 1, true), (300, 2, false), (301, 2, true)] {
+            let done = ended(AgentStatus::Completed, &"ü".repeat(count));
+            let news = notification(&vec![done.clone(); members], false, &extras);
+            assert_eq!(news.contains(marker), cut, "{count} of {members}");
+            let shown = news.matches('ü').count() / members;
+            assert_eq!(shown, if cut { count - 1 } else { count });
+            assert_eq!(
+                fetched_result(&done, false).matches('ü').count(),
+                count,
+                "the whole is there to fetch"
+            );
+        }
+    }
+
+    #[test]
+    fn news_that_are_partial_say_that_others_run() {
+        let extras = Extras { show_cost: false, output_file: &|_| None };
+        let two = vec![completion(None); 2];
+        assert!(notification(&two, true, &extras).contains("others of the same turn are still running"));
+        assert!(!notification(&two, false, &extras).contains("still running"));
+    }
+
+    #[test]
+    fn only_what_ended_by_itself_is_called_completed_and_no_note_says_where_the_text_stands() {
+        for status in [AgentStatus::Stopped, AgentStatus::Aborted, AgentStatus::Interrupted] {
+            let done = ended(status, "half of it");
+            let inline = inline_result(&done, false);
+            assert!(!inline.contains("completed") && inline.ends_with("\n\nhalf of it"), "{inline}");
+            assert!(inline.contains("finished"), "{inline}");
+            for text in [inline, fetched_result(&done, false)] {
+                let head = text.split("half of it").next().unwrap_or_default();
+                assert!(!head.contains("Done"), "{text}");
+                assert!(!head.contains("above") && !head.contains("below"), "{text}");
+            }
+        }
+        for status in [AgentStatus::Completed, AgentStatus::Steered] {
+            assert!(inline_result(&ended(status, "all of it"), false).starts_with("Agent completed in 1.5s"));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_its_reason_and_a_labelled_rest() {
+        let mut done = ended(AgentStatus::Error, "");
+        done.outcome.error = Some("no route".to_owned());
+        assert_eq!(inline_result(&done, false), "Agent failed: no route");
+        assert!(fetched_result(&done, false).ends_with("\n\nError: no route"));
+        done.outcome.text = "half of it".to_owned();
+        for text in [inline_result(&done, false), fetched_result(&done, false)] {
+            assert!(text.find("no route") < text.find("Partial output"), "{text}");
+            assert!(text.ends_with("half of it"), "{text}");
+        }
+    }
+
+    #[test]
+    fn messages_that_came_too_late_are_told_with_the_end() {
+        let mut done = completion(None);
+        let late =
+            |text: &str| roster::Steer { id: "s1".into(), text: text.to_owned(), author: EndedBy::Parent };
+        done.undelivered_steers = vec![late("left"), late("right")];
+        for text in [inline_result(&done, false), fetched_result(&done, false)] {
+            assert!(text.ends_with("came too late to reach the agent:\n- left\n- right"), "{text}");
+        }
+        let mut failed = ended(AgentStatus::Error, "");
+        failed.undelivered_steers = vec![late("left")];
+        for text in [inline_result(&failed, false), fetched_result(&failed, false)] {
+            assert!(text.contains("- left"), "{text}");
+        }
+        let extras = Extras { show_cost: false, output_file: &|_| None };
+        failed.undelivered_steers = vec![late("<left>")];
+        let news = notification(&[failed], false, &extras);
+        assert!(news.contains("reach the agent:\n- &lt;left&gt;</result>"), "{news}");
     }
 
     #[test]
