@@ -23,6 +23,7 @@ mod reach;
 mod responsive;
 mod restart;
 mod resume;
+mod retrieval;
 mod standard;
 mod steer;
 mod stop;
