@@ -60,12 +60,17 @@ fn bad_params_name_the_field() {
 fn a_parameter_of_a_later_version_is_refused_and_named() {
     let lab = Lab::new();
     let mut client = StdioClient::start(&lab);
-    for (field, value) in
-        [("isolation", json!("worktree")), ("isolated", json!(true)), ("inheritContext", json!(true))]
-    {
+    for (field, value, code) in [
+        ("isolation", json!("worktree"), ErrorCode::WorktreeUnavailable),
+        ("isolation", json!("container"), ErrorCode::BadParams),
+        ("isolated", json!("yes"), ErrorCode::BadParams),
+        ("inheritContext", json!(true), ErrorCode::BadParams),
+        ("budget", json!({ "tokens": 0 }), ErrorCode::BadParams),
+    ] {
         let params = json!({ "type": "Explore", "prompt": "x", field: value });
         let error = client.refused::<method::AgentSpawn>(&params);
-        assert!(error.code == ErrorCode::BadParams.code() && error.message.contains(field), "{error:?}");
+        let named = code == ErrorCode::WorktreeUnavailable || error.message.contains(field);
+        assert!(error.code == code.code() && named, "{error:?}");
     }
     let error = client.refused::<method::SessionOpen>(&json!({ "fork": "e1" }));
     assert!(error.message.contains("fork"), "{error:?}");

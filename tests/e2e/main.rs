@@ -13,6 +13,7 @@ mod fleet;
 mod foreground;
 mod lifecycle;
 mod limits;
+mod nested;
 mod outcomes;
 mod permissions;
 mod processes;

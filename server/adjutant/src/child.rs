@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{ModelClient, RetryPolicy};
-use project::agent_types::AgentType;
+use project::agent_types::{AgentType, SubagentGrant};
 use project::settings::Settings;
 use protocol::{AgentEventParams, ErrorCode};
 use session::storage::SessionPaths;
@@ -19,7 +19,7 @@ use vocab::{AgentId, PermissionMode, SessionId, ThinkingLevel};
 
 use crate::delegation;
 use crate::failure::Failure;
-use crate::launch::LaunchContext;
+use crate::launch::{AgentOwner, LaunchContext};
 use crate::manager::{ManagerHandle, Ports};
 use crate::outbox::{Outbox, Outgoing};
 use crate::output_transcript;
@@ -37,6 +37,12 @@ pub(crate) struct ChildPlan {
     pub(crate) thinking: ThinkingLevel,
     pub(crate) system_prompt: Arc<str>,
     pub(crate) tool_policy: ToolPolicy,
+    /// 1 for an agent of the session itself.
+    pub(crate) depth: u32,
+    /// The deepest agent of its branch: at it, no agent may start others.
+    pub(crate) max_depth: u32,
+    /// Without tools of extensions and without agents of its own.
+    pub(crate) isolated: bool,
     /// The widest mode that it runs in; its session's may be narrower by now.
     pub(crate) mode: PermissionMode,
     /// What its session may do, as it is at each call. Known once it is under the manager's control.
@@ -77,16 +83,22 @@ pub(crate) fn build(
         .files
         .clone()
         .map(|files| output_transcript::sink(files, agent, &workspace.folder, workspace.writer.clone()));
+    let owner = owner_of(plan, agent).map(Arc::new);
+    let tool_policy = match &owner {
+        Some(_) => with_delegation(&plan.tool_policy),
+        None => plan.tool_policy.clone(),
+    };
+    let delegation = delegation::extension(manager.clone(), owner.map(|owner| (owner, gate.session.clone())));
     let config = SessionConfig {
         kind: SessionKind::Child,
-        depth: 1,
+        depth: plan.depth,
         parent: Some(plan.session.clone()),
         title: Some(plan.agent_type.label().into()),
         thinking: plan.thinking,
         system_prompt: Arc::clone(&plan.system_prompt),
         tools: Arc::clone(&workspace.tools),
-        tool_policy: plan.tool_policy.clone(),
-        extensions: vec![permission::extension(gate), delegation::extension(manager.clone(), None)],
+        tool_policy,
+        extensions: vec![permission::extension(gate), delegation],
         storage,
         retry: retry_policy(settings),
         limits: plan.limits,
@@ -101,6 +113,33 @@ pub(crate) fn build(
     });
     let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
     Ok(session)
+}
+
+/// What an agent may start itself, if anything: its definition grants it, and it is not the deepest of its branch.
+fn owner_of(plan: &ChildPlan, agent: &AgentId) -> Option<AgentOwner> {
+    let grant = plan.agent_type.allowed_subagents.clone();
+    if grant == SubagentGrant::None || plan.depth >= plan.max_depth || plan.isolated {
+        return None;
+    }
+    Some(AgentOwner {
+        agent: agent.clone(),
+        depth: plan.depth,
+        max_depth: plan.max_depth,
+        grant,
+        model: Arc::clone(&plan.model),
+        thinking: plan.thinking,
+        system_prompt: Arc::clone(&plan.system_prompt),
+        mode: plan.mode,
+    })
+}
+
+/// A list of tools does not name those for delegation: they are granted apart, and only a denial takes one away.
+fn with_delegation(policy: &ToolPolicy) -> ToolPolicy {
+    let mut policy = policy.clone();
+    if let Some(allow) = &mut policy.allow {
+        allow.extend(delegation::TOOLS.iter().map(|name| (*name).to_owned()));
+    }
+    policy
 }
 
 /// The settings' retry rules.

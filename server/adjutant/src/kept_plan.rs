@@ -25,6 +25,8 @@ pub(crate) struct KeptPlan {
     pub(crate) mode: PermissionMode,
     pub(crate) max_turns: u32,
     #[serde(default)]
+    pub(crate) isolated: bool,
+    #[serde(default)]
     pub(crate) budget: Budget,
 }
 
@@ -38,6 +40,7 @@ impl KeptPlan {
             thinking: plan.thinking,
             mode: plan.mode,
             max_turns: plan.limits.max_turns,
+            isolated: plan.isolated,
             budget: plan.limits.budget,
         }
     }

@@ -4,10 +4,13 @@
 //! settings do not touch.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::ModelClient;
-use project::agent_types::{AgentType, AgentTypes, Fallback, ToolSelection, agent_folders};
+use project::agent_types::{
+    AgentType, AgentTypes, Fallback, IsolationChoice, SubagentGrant, ToolSelection, agent_folders,
+};
 use project::settings::{JoinMode, Settings};
 use project::{ChildPrompt, GitFacts, PlaceFacts};
 use protocol::ErrorCode;
@@ -56,10 +59,96 @@ pub(crate) struct LaunchRequest {
     /// None: the definition's or the settings'.
     pub(crate) max_turns: Option<u32>,
     pub(crate) budget: Budget,
+    /// Without tools of extensions and without agents of its own. None: the definition's.
+    pub(crate) isolated: Option<bool>,
+    /// In a git worktree of its own.
+    pub(crate) worktree: bool,
     /// None: the definition's or the settings'.
     pub(crate) background: Option<bool>,
     pub(crate) tool_call: Option<ToolCallId>,
     pub(crate) turn: Option<u64>,
+}
+
+/// Who wants something launched.
+#[derive(Debug, Clone)]
+pub(crate) struct Launcher {
+    pub(crate) origin: Origin,
+    /// Whether the end of the run wakes the owner's model.
+    pub(crate) wake_model: bool,
+    /// The agent that owns what is launched; none where the session does.
+    pub(crate) owner: Option<Arc<AgentOwner>>,
+}
+
+impl Launcher {
+    /// A model, by a tool call.
+    pub(crate) fn model(owner: Option<Arc<AgentOwner>>) -> Self {
+        Self { origin: Origin::Model, wake_model: true, owner }
+    }
+}
+
+/// An agent that may start agents itself: what it may start, and what they get from it.
+#[derive(Debug)]
+pub(crate) struct AgentOwner {
+    pub(crate) agent: AgentId,
+    pub(crate) depth: u32,
+    /// The deepest agent of its branch.
+    pub(crate) max_depth: u32,
+    /// Which types it may start.
+    pub(crate) grant: SubagentGrant,
+    pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) system_prompt: Arc<str>,
+    /// What it starts runs in no wider mode than it does itself.
+    pub(crate) mode: PermissionMode,
+}
+
+impl AgentOwner {
+    /// Refuses at the limit of depth; whoever asks is told to do without.
+    fn check_depth(&self) -> Result<(), Failure> {
+        if self.depth < self.max_depth {
+            return Ok(());
+        }
+        let text = format!(
+            "this agent is at depth {} and agents may be nested {} deep; this refusal is final: do the work yourself",
+            self.depth, self.max_depth
+        );
+        Err(Failure::new(ErrorCode::LimitReached, text))
+    }
+
+    fn may_start(&self, agent_type: &AgentType) -> bool {
+        match &self.grant {
+            SubagentGrant::None => false,
+            SubagentGrant::All => true,
+            SubagentGrant::Listed(names) => {
+                names.iter().any(|name| name.trim().eq_ignore_ascii_case(&agent_type.name))
+            }
+        }
+    }
+}
+
+/// A definition, a call and the settings, put together.
+struct Merged {
+    agent_type: Arc<AgentType>,
+    model: Arc<dyn ModelClient>,
+    requested_model: Option<String>,
+    thinking: ThinkingLevel,
+    /// 0: no limit.
+    max_turns: u32,
+    budget: Budget,
+    background: bool,
+    isolated: bool,
+    mode: PermissionMode,
+}
+
+impl Merged {
+    /// Short marks for people.
+    fn tags(&self) -> Vec<String> {
+        let thinking = (self.thinking != ThinkingLevel::Off)
+            .then(|| format!("thinking {}", thinking_word(self.thinking)));
+        let isolated = self.isolated.then(|| "isolated".to_owned());
+        let turns = (self.max_turns > 0).then(|| format!("max {} turns", self.max_turns));
+        [thinking, isolated, turns].into_iter().flatten().collect()
+    }
 }
 
 /// A launch that can no longer fail for a reason that its caller could mend.
@@ -135,6 +224,26 @@ impl LaunchContext {
         agent_type.output_transcript.unwrap_or(self.workspace.settings.output_transcript)
     }
 
+    /// What the agents of an agent are launched with: what it has itself, in place of the session's.
+    pub(crate) fn for_owner(&self, owner: &AgentOwner) -> Self {
+        Self {
+            model: Arc::clone(&owner.model),
+            thinking: owner.thinking,
+            system_prompt: Arc::clone(&owner.system_prompt),
+            mode: Some(self.mode().min(owner.mode)),
+            ..self.clone()
+        }
+    }
+
+    /// The types that an owner may start now; all that are enabled where the session is the owner.
+    pub(crate) fn types_for(&self, owner: Option<&AgentOwner>) -> AgentTypes {
+        let types = self.agent_types();
+        match owner {
+            Some(owner) => types.retain(|agent_type| agent_type.enabled && owner.may_start(agent_type)),
+            None => types,
+        }
+    }
+
     /// The types that can be launched now: files are read again, so that a new one works without a restart.
     pub(crate) fn agent_types(&self) -> AgentTypes {
         let workspace = &self.workspace;
@@ -144,12 +253,12 @@ impl LaunchContext {
     }
 
     /// Resolves a launch. The first thing that is wrong refuses it; nothing has happened then.
-    pub(crate) fn prepare(
-        &self,
-        asked: LaunchRequest,
-        origin: Origin,
-        wake_model: bool,
-    ) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(&self, asked: LaunchRequest, launcher: Launcher) -> Result<Prepared, Failure> {
+        let Launcher { origin, wake_model, owner } = launcher;
+        let owner = owner.as_deref();
+        if let Some(owner) = owner {
+            owner.check_depth()?;
+        }
         if asked.prompt.trim().is_empty() {
             return Err(Failure::bad_param("prompt", "must not be empty"));
         }
@@ -158,8 +267,57 @@ impl LaunchContext {
         }
         self.check_spending()?;
         let mut notes = Vec::new();
-        let agent_type = self.resolve_type(&asked.agent_type, &mut notes)?;
-        let (model, requested_model) = self.resolve_model(&agent_type, asked.model.as_deref(), &mut notes)?;
+        let merged = self.merge(&asked, owner, &mut notes)?;
+        let agent = AgentId::new(ids::unique("a"));
+        let plan = self.plan(&merged, owner, &agent)?;
+        let description = match asked.description.as_deref().map(str::trim) {
+            None | Some("") => one_line(&asked.prompt, 60),
+            Some(text) => one_line(text, DESCRIPTION),
+        };
+        let agent_type = &merged.agent_type;
+        let request = SpawnRequest {
+            agent,
+            session: self.session.clone(),
+            parent: owner.map(|owner| owner.agent.clone()),
+            agent_type: agent_type.name.clone(),
+            display_name: agent_type.label().to_owned(),
+            color: agent_type.color.clone(),
+            description,
+            name: asked.name.filter(|name| !name.trim().is_empty()),
+            cwd: self.workspace.folder.display().to_string(),
+            model: merged.model.info().full_id(),
+            thinking: Some(merged.thinking),
+            permission_mode: merged.mode,
+            max_turns: (merged.max_turns > 0).then_some(merged.max_turns),
+            budget: merged.budget,
+            tags: merged.tags(),
+            requested_model: merged.requested_model,
+            on_disk: plan.file.is_some(),
+            plan: self.files.as_ref().and_then(|files| KeptPlan::of(&plan).keep(files)),
+            launch: Launch {
+                prompt: asked.prompt,
+                background: merged.background,
+                wake_model,
+                origin,
+                tool_call: asked.tool_call,
+                turn: asked.turn.filter(|_| merged.background),
+            },
+        };
+        Ok(Prepared { request, plan, notes })
+    }
+
+    /// Puts the definition, the call and the settings together: what the definition says beats the call.
+    fn merge(
+        &self,
+        asked: &LaunchRequest,
+        owner: Option<&AgentOwner>,
+        notes: &mut Vec<String>,
+    ) -> Result<Merged, Failure> {
+        let agent_type = match owner {
+            Some(owner) => self.resolve_granted(&asked.agent_type, owner)?,
+            None => self.resolve_type(&asked.agent_type, notes)?,
+        };
+        let (model, requested_model) = self.resolve_model(&agent_type, asked.model.as_deref(), notes)?;
         let settings = &self.workspace.settings;
         let budget = agent_type.budget.and(asked.budget);
         if budget.cost_usd.is_some() && model.info().price.is_none() {
@@ -168,75 +326,59 @@ impl LaunchContext {
                 model.info().full_id()
             ));
         }
-        let thinking = agent_type.thinking.or(asked.thinking).unwrap_or(self.thinking);
-        let max_turns = agent_type.max_turns.or(asked.max_turns).unwrap_or(settings.default_max_turns);
-        let background =
-            agent_type.run_in_background.or(asked.background).unwrap_or(settings.background_by_default);
-        let mode = agent_type.permission_mode.map_or(self.mode(), |narrowed| narrowed.min(self.mode()));
-        let description = match asked.description.as_deref().map(str::trim) {
-            None | Some("") => one_line(&asked.prompt, 60),
-            Some(text) => one_line(text, DESCRIPTION),
-        };
-        let agent = AgentId::new(ids::unique("a"));
-        let file = self.files.as_ref().map(|files| files.agent_file(agent.as_str())).transpose();
-        let file = file.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
-        let mut tags = Vec::new();
-        if thinking != ThinkingLevel::Off {
-            tags.push(format!("thinking {}", thinking_word(thinking)));
-        }
-        if max_turns > 0 {
-            tags.push(format!("max {max_turns} turns"));
-        }
-        let plan = ChildPlan {
+        Self::check_isolation(&agent_type, asked.worktree)?;
+        // An agent waits for what it starts unless it says otherwise.
+        let by_default = owner.is_none() && settings.background_by_default;
+        Ok(Merged {
+            thinking: agent_type.thinking.or(asked.thinking).unwrap_or(self.thinking),
+            max_turns: agent_type.max_turns.or(asked.max_turns).unwrap_or(settings.default_max_turns),
+            background: agent_type.run_in_background.or(asked.background).unwrap_or(by_default),
+            isolated: agent_type.isolated.or(asked.isolated).unwrap_or(false),
+            mode: agent_type.permission_mode.map_or(self.mode(), |narrowed| narrowed.min(self.mode())),
+            budget,
+            agent_type,
+            model,
+            requested_model,
+        })
+    }
+
+    fn plan(
+        &self,
+        merged: &Merged,
+        owner: Option<&AgentOwner>,
+        agent: &AgentId,
+    ) -> Result<ChildPlan, Failure> {
+        let settings = &self.workspace.settings;
+        let (agent_type, model) = (Arc::clone(&merged.agent_type), Arc::clone(&merged.model));
+        Ok(ChildPlan {
             session: self.session.clone(),
             workspace: Arc::clone(&self.workspace),
             system_prompt: self.child_prompt(&agent_type),
             tool_policy: tool_policy(&agent_type),
-            agent_type: Arc::clone(&agent_type),
-            model: Arc::clone(&model),
-            thinking,
-            mode,
+            depth: owner.map_or(1, |owner| owner.depth.saturating_add(1)),
+            max_depth: owner.map_or(settings.max_subagent_depth.max(1), |owner| owner.max_depth),
+            isolated: merged.isolated,
+            agent_type,
+            model,
+            thinking: merged.thinking,
+            mode: merged.mode,
             rights: None,
-            limits: run_limits(settings, max_turns, budget),
-            file,
+            limits: run_limits(settings, merged.max_turns, merged.budget),
+            file: self.file_of(agent)?,
             files: self.files.clone(),
-        };
-        let request = SpawnRequest {
-            agent,
-            session: self.session.clone(),
-            parent: None,
-            agent_type: agent_type.name.clone(),
-            display_name: agent_type.label().to_owned(),
-            color: agent_type.color.clone(),
-            description,
-            name: asked.name.filter(|name| !name.trim().is_empty()),
-            cwd: self.workspace.folder.display().to_string(),
-            model: model.info().full_id(),
-            requested_model,
-            thinking: Some(thinking),
-            permission_mode: mode,
-            max_turns: (max_turns > 0).then_some(max_turns),
-            budget,
-            tags,
-            on_disk: plan.file.is_some(),
-            plan: self.files.as_ref().and_then(|files| KeptPlan::of(&plan).keep(files)),
-            launch: Launch {
-                prompt: asked.prompt,
-                background,
-                wake_model,
-                origin,
-                tool_call: asked.tool_call,
-                turn: asked.turn.filter(|_| background),
-            },
-        };
-        Ok(Prepared { request, plan, notes })
+        })
+    }
+
+    /// Where an agent's transcript is kept; nowhere in an ephemeral session.
+    fn file_of(&self, agent: &AgentId) -> Result<Option<PathBuf>, Failure> {
+        let file = self.files.as_ref().map(|files| files.agent_file(agent.as_str())).transpose();
+        file.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))
     }
 
     /// The plan of an agent of an earlier server, from what was kept of it. A model that cannot be had any more gives way
     /// to the session's.
-    pub(crate) fn revive(&self, kept: KeptPlan, agent: &AgentId) -> Result<ChildPlan, Failure> {
-        let file = self.files.as_ref().map(|files| files.agent_file(agent.as_str())).transpose();
-        let file = file.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
+    pub(crate) fn revive(&self, kept: KeptPlan, agent: &AgentId, depth: u32) -> Result<ChildPlan, Failure> {
+        let file = self.file_of(agent)?;
         let model = self.workspace.registry.resolve(&kept.model).unwrap_or_else(|error| {
             tracing::warn!(%agent, %error, "another model goes on with an agent");
             Arc::clone(&self.model)
@@ -246,6 +388,9 @@ impl LaunchContext {
             workspace: Arc::clone(&self.workspace),
             system_prompt: kept.system_prompt,
             tool_policy: tool_policy(&kept.agent_type),
+            depth,
+            max_depth: self.workspace.settings.max_subagent_depth.max(1),
+            isolated: kept.isolated,
             agent_type: kept.agent_type,
             model,
             thinking: kept.thinking,
@@ -268,7 +413,8 @@ impl LaunchContext {
             return Err(Failure::new(ErrorCode::UnknownType, asked.to_string()));
         }
         let background = asked.background;
-        let mut prepared = self.prepare(asked, Origin::Person, wake_model)?;
+        let launcher = Launcher { origin: Origin::Person, wake_model, owner: None };
+        let mut prepared = self.prepare(asked, launcher)?;
         // A person decides where the run happens; a definition only advises the model.
         prepared.request.launch.background = background.unwrap_or(true);
         Ok(prepared)
@@ -287,6 +433,37 @@ impl LaunchContext {
             ));
         }
         Ok(resolved.agent_type)
+    }
+
+    /// The type that an agent asked for: nothing stands in for it, and it must be one that the agent may start.
+    fn resolve_granted(&self, requested: &str, owner: &AgentOwner) -> Result<Arc<AgentType>, Failure> {
+        let types = self.agent_types();
+        let found = types.resolve(requested, &Fallback::Refuse).ok().map(|resolved| resolved.agent_type);
+        found.filter(|agent_type| owner.may_start(agent_type)).ok_or_else(|| {
+            let allowed = self.types_for(Some(owner));
+            let names: Vec<_> = allowed.enabled().map(|agent_type| agent_type.name.as_str()).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let asked = one_line(requested, 80);
+            let text = format!("this agent may not start \"{asked}\"; it may start: {names}");
+            Failure::new(ErrorCode::UnknownType, text)
+        })
+    }
+
+    /// Refuses a worktree that cannot be had: in its place the agent would change files that somebody wanted kept apart. A
+    /// definition's own choice beats the call's.
+    fn check_isolation(agent_type: &AgentType, asked: bool) -> Result<(), Failure> {
+        let wanted = match agent_type.isolation {
+            Some(IsolationChoice::Off) => false,
+            Some(IsolationChoice::Worktree) => true,
+            None => asked,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        let text =
+            "a git worktree was asked for and cannot be had: this version has none; nothing was started";
+        Err(Failure::new(ErrorCode::WorktreeUnavailable, text)
+            .hint("ask without `isolation` to run in place"))
     }
 
     /// A definition's model beats the call's. A definition's model that cannot be had gives way to the session's, with a

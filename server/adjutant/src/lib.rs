@@ -24,6 +24,6 @@ mod workspace;
 pub mod cli;
 
 pub use clock::Clock;
-pub use delegation::{AgentParams, ResultParams, SteerParams, tool_schemas};
+pub use delegation::{AgentParams, ListParams, ResultParams, SteerParams, StopParams, tool_schemas};
 pub use failure::Failure;
 pub use lsp::{Ended, ServerConfig, serve};

@@ -93,7 +93,7 @@ pub(crate) fn build(mut plan: ParentPlan<'_>) -> Result<Built, Failure> {
         tools: Arc::clone(&workspace.tools),
         extensions: vec![
             permission::extension(gate),
-            delegation::extension(plan.manager.clone(), Some(contexts)),
+            delegation::parent_extension(plan.manager.clone(), contexts),
         ],
         storage,
         retry: retry_policy(&workspace.settings),

@@ -32,12 +32,12 @@ pub struct AgentSpawnParams {
     pub thinking: Option<ThinkingLevel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// Not available in this version: refused.
+    /// Where it works. Its type's own choice beats this one. A worktree that cannot be had refuses the spawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolation: Option<serde_json::Value>,
-    /// Not available in this version: refused.
+    pub isolation: Option<Isolation>,
+    /// Only the built-in tools, and no agents of its own. Its type's own choice beats this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolated: Option<serde_json::Value>,
+    pub isolated: Option<bool>,
     /// Not available in this version: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherit_context: Option<serde_json::Value>,
@@ -57,14 +57,19 @@ pub struct AgentSpawnParams {
 impl AgentSpawnParams {
     /// The first field present that this version does not have. Dropping it silently would do something else than asked.
     pub fn unavailable(&self) -> Option<&'static str> {
-        [
-            ("isolation", &self.isolation),
-            ("isolated", &self.isolated),
-            ("inheritContext", &self.inherit_context),
-        ]
-        .into_iter()
-        .find_map(|(name, value)| value.is_some().then_some(name))
+        self.inherit_context.is_some().then_some("inheritContext")
     }
+}
+
+/// Where an agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub enum Isolation {
+    /// In its session's folder.
+    Off,
+    /// In a git worktree of its own.
+    Worktree,
 }
 
 /// An agent was taken on.

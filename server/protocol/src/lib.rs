@@ -21,8 +21,8 @@ pub use agent::{
     AgentCloseParams, AgentCompletedParams, AgentEventParams, AgentOpenParams, AgentOpenResult, AgentRef,
     AgentResultParams, AgentResultResult, AgentResumeParams, AgentResumeResult, AgentSeenParams,
     AgentSpawnParams, AgentSpawnResult, AgentSteerParams, AgentStopAllParams, AgentStopAllResult,
-    AgentStopParams, AgentStopResult, AgentTranscriptParams, AgentUnsteerParams, Completion, StopScope,
-    StoppedAgent,
+    AgentStopParams, AgentStopResult, AgentTranscriptParams, AgentUnsteerParams, Completion, Isolation,
+    StopScope, StoppedAgent,
 };
 pub use commands::{
     AbortArgs, COMMANDS, Command, CommandRow, DelegateArgs, DelegateSelectionArgs, NewSessionArgs,

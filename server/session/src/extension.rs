@@ -134,6 +134,12 @@ impl ExtensionApi {
         self.hooks.before_turn.push(Arc::new(hook));
     }
 
+    /// Asked when a run would stop and nobody has anything for it: "yes" keeps it open, without a request, until the session
+    /// is woken or is sent something. Then its boundary begins anew.
+    pub fn on_would_stop(&mut self, hook: impl Fn(u32) -> BoxFuture<'static, bool> + Send + Sync + 'static) {
+        self.hooks.would_stop.push(Arc::new(hook));
+    }
+
     /// See [`SessionHandle::send_message`].
     pub fn send_message(&self, message: CustomMessage, deliver_as: DeliverAs, trigger_turn: bool) {
         self.handle.send_message(message, deliver_as, trigger_turn);
@@ -175,6 +181,8 @@ pub struct Hooks {
     pub(crate) tool_call: Vec<Hook<ToolCallEvent, ToolCallDecision>>,
     pub(crate) tool_result: Vec<Hook<ToolResultEvent, ToolResultPatch>>,
     pub(crate) before_turn: Vec<Hook<TurnBoundary, Vec<Delivery>>>,
+    /// With the number of the run.
+    pub(crate) would_stop: Vec<Hook<u32, bool>>,
 }
 
 impl Hooks {

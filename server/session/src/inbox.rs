@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::AssistantMessage;
 use tokio_util::sync::CancellationToken;
-use vocab::{EntryId, PromptId};
+use vocab::{EntryId, PromptId, WaitingOn};
 
 use crate::deltas::Cursor;
 use crate::entry::EntryBody;
@@ -106,6 +106,37 @@ impl Session {
         }
         // Whatever was handed over is delivered, cancelled or not.
         (!cancel.is_cancelled() || !deliveries.is_empty()).then_some(deliveries)
+    }
+
+    /// Whether somebody wants a run that would stop to stay open.
+    pub(crate) async fn is_held(&mut self, cancel: &CancellationToken) -> bool {
+        let (hooks, run) = (Arc::clone(&self.hooks), self.run);
+        for hook in &hooks.would_stop {
+            if self.ask(cancel, || hook(run)).await.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Keeps a run open without a request, until something arrives that is a reason to look again.
+    pub(crate) async fn wait_for_command(&mut self, cancel: &CancellationToken) {
+        self.progress.update(|progress| {
+            progress.waiting_on = Some(WaitingOn::Child);
+            progress.tool = None;
+        });
+        while !self.woken && self.pending.is_empty() && self.follow_ups.is_empty() {
+            let command = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return,
+                command = self.inbox.recv() => command,
+            };
+            match command {
+                Some(command) => self.serve(command, None),
+                // Every handle is gone, so nothing can arrive any more.
+                None => return,
+            }
+        }
     }
 
     /// Serves what has arrived, without waiting.

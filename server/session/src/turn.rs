@@ -108,6 +108,10 @@ impl Session {
                 continue;
             }
             if self.follow_ups.is_empty() {
+                if !run.cancel.is_cancelled() && self.is_held(&run.cancel).await {
+                    self.wait_for_command(&run.cancel).await;
+                    continue;
+                }
                 return if run.cancel.is_cancelled() { Boundary::Cancelled } else { Boundary::Stop };
             }
             for message in std::mem::take(&mut self.follow_ups) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use project::agent_types::ListingStyle;
 use project::settings::ToolDescriptionMode;
+use protocol::Isolation;
 use roster::{Launch, Origin, StopScope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,15 +18,13 @@ use vocab::{AgentStatus, Budget, EndedBy, ThinkingLevel, ToolKind, WaitingOn};
 
 use super::text;
 use super::{AGENT_TOOL, Delegation, GUIDELINES, RESULT_TOOL, SNIPPET, STEER_TOOL, parameters, read};
-use crate::launch::LaunchRequest;
+use crate::failure::Failure;
+use crate::launch::{LaunchRequest, Launcher};
 use crate::manager::Launched;
 use crate::output_transcript;
 
 /// How often a foreground call shows how its agent is doing.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
-
-/// Parameters of a later version.
-const UNAVAILABLE: &[&str] = &["isolation", "isolated", "inherit_context", "schedule"];
 
 /// What a model calls `Agent` with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +57,12 @@ pub struct AgentParams {
     /// False: wait here for its answer. True: go on, and be told when it has ended.
     #[serde(default)]
     pub run_in_background: Option<bool>,
+    /// True: only the built-in tools, and no agents of its own.
+    #[serde(default)]
+    pub isolated: Option<bool>,
+    /// `worktree`: in a git worktree of its own.
+    #[serde(default)]
+    pub isolation: Option<Isolation>,
     /// The id or name of an agent that has ended, to go on with what it knows.
     #[serde(default)]
     pub resume: Option<String>,
@@ -114,7 +119,7 @@ fn describe(arguments: &Value) -> ToolCallTitle {
 /// The schema, with the types of this moment named where the model chooses one.
 fn schema(delegation: &Delegation) -> Value {
     let mut schema = parameters::<AgentParams>();
-    let types = delegation.context().agent_types();
+    let types = delegation.context().types_for(delegation.agent.as_deref());
     let names: Vec<_> = types.enabled().map(|agent_type| agent_type.name.clone()).collect();
     schema["properties"]["subagent_type"]["description"] =
         format!("The type of agent, one of: {}. Not needed with `resume`.", names.join(", ")).into();
@@ -123,7 +128,7 @@ fn schema(delegation: &Delegation) -> Value {
 
 fn description(delegation: &Delegation) -> String {
     let context = delegation.context();
-    let types = context.agent_types();
+    let types = context.types_for(delegation.agent.as_deref());
     if context.workspace.settings.tool_description_mode == ToolDescriptionMode::Compact {
         return format!(
             "Start an agent for a task of its own. Types:\n{}\nSeveral calls in one message run side by side. Background \
@@ -164,9 +169,55 @@ impl ToolExecute for Execute {
     }
 }
 
+/// A parameter that is there: blank texts and nulls are not.
+fn given<'a>(arguments: &'a Value, name: &str) -> Option<&'a Value> {
+    arguments.get(name).filter(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        _ => true,
+    })
+}
+
 impl Delegation {
+    /// Refuses what this version does not have, never silently: a model that asked for it would count on it. With `resume`
+    /// nothing but the prompt matters.
+    fn check_unavailable(&self, arguments: &Value) -> Result<(), Failure> {
+        if let Some(schedule) = given(arguments, "schedule") {
+            return Err(self.refuse_schedule(arguments, schedule));
+        }
+        let resumes = given(arguments, "resume").is_some();
+        if !resumes && given(arguments, "inherit_context").is_some_and(|value| *value == Value::Bool(true)) {
+            let why =
+                "this version cannot hand an agent your conversation; put what it needs into the prompt";
+            return Err(Failure::bad_param("inherit_context", why));
+        }
+        Ok(())
+    }
+
+    fn refuse_schedule(&self, arguments: &Value, schedule: &Value) -> Failure {
+        let is = |name: &str, wanted: bool| given(arguments, name) == Some(&Value::Bool(wanted));
+        let why = if self.agent.is_some() {
+            "an agent cannot schedule others"
+        } else if given(arguments, "resume").is_some() {
+            "cannot be combined with `resume`"
+        } else if is("inherit_context", true) {
+            "cannot be combined with `inherit_context`"
+        } else if is("run_in_background", false) {
+            "a scheduled agent runs in the background; leave `run_in_background` out"
+        } else if !schedule.is_string() {
+            "must be a text"
+        } else {
+            "this version has no schedules; start the agent now"
+        };
+        Failure::bad_param("schedule", why)
+    }
+
     async fn run(&self, mut call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let params: AgentParams = read(std::mem::take(&mut call.arguments), UNAVAILABLE)?;
+        let params: AgentParams = {
+            let arguments = std::mem::take(&mut call.arguments);
+            self.check_unavailable(&arguments)?;
+            read(arguments, &[])?
+        };
         if call.cancel.is_cancelled() {
             return Err(ToolError::new("The call was cancelled before the agent was started."));
         }
@@ -204,11 +255,13 @@ impl Delegation {
             thinking: params.thinking,
             max_turns: params.max_turns,
             budget: params.budget.map(Budget::from).unwrap_or_default(),
+            isolated: params.isolated,
+            worktree: params.isolation == Some(Isolation::Worktree),
             background: params.run_in_background,
             tool_call: Some(call.id.clone()),
             turn: Some(turn),
         };
-        let prepared = self.context().prepare(request, Origin::Model, true)?;
+        let prepared = self.context().prepare(request, Launcher::model(self.agent.clone()))?;
         let background = prepared.request.launch.background;
         let notes = prepared.notes.clone();
         Ok((self.manager.spawn(prepared).await?, background, notes))
@@ -223,8 +276,9 @@ impl Delegation {
         turn: u64,
     ) -> Result<(Launched, bool, Vec<String>), ToolError> {
         let agent = self.find(reference).await?;
+        // An agent always waits for one that it goes on with.
         let by_default = self.context().workspace.settings.background_by_default;
-        let background = params.run_in_background.unwrap_or(by_default);
+        let background = self.agent.is_none() && params.run_in_background.unwrap_or(by_default);
         let launch = Launch {
             prompt: params.prompt.clone(),
             background,

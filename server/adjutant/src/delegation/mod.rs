@@ -2,9 +2,11 @@
 //! back to it. It uses the host's seam and nothing else of it.
 
 mod agent;
+mod list;
 mod report;
 mod result;
 mod steer;
+mod stop;
 pub(crate) mod text;
 
 use std::sync::Arc;
@@ -14,23 +16,33 @@ use protocol::Card;
 use roster::{Completion, Input, Owner};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use session::{BoundaryKind, CustomMessage, Delivery, ExtensionFactory, ToolError, inside_child_context};
+use session::{
+    BoundaryKind, CustomMessage, Delivery, ExtensionApi, ExtensionFactory, ToolDefinition, ToolError,
+    inside_child_context,
+};
 use tokio::sync::watch;
 use vocab::{AgentStatus, SessionId};
 
 use crate::failure::Failure;
-use crate::launch::LaunchContext;
+use crate::launch::{AgentOwner, LaunchContext};
 use crate::manager::ManagerHandle;
 use crate::output_transcript;
 
 pub use agent::AgentParams;
+pub use list::ListParams;
 pub use result::ResultParams;
 pub use steer::SteerParams;
+pub use stop::StopParams;
 
 /// The tool that starts agents.
 pub(crate) const AGENT_TOOL: &str = "Agent";
 pub(crate) const RESULT_TOOL: &str = "get_subagent_result";
 pub(crate) const STEER_TOOL: &str = "steer_subagent";
+pub(crate) const LIST_TOOL: &str = "list_subagents";
+pub(crate) const STOP_TOOL: &str = "stop_subagent";
+
+/// All of them.
+pub(crate) const TOOLS: &[&str] = &[AGENT_TOOL, RESULT_TOOL, STEER_TOOL, LIST_TOOL, STOP_TOOL];
 
 /// The custom message that carries completions to a model.
 pub(crate) const NOTIFICATION: &str = "subagent-notification";
@@ -48,67 +60,110 @@ pub(crate) const GUIDELINES: &[&str] = &[
     "Verify what an agent reports before you build on it; the user does not see its report, so pass on what matters.",
 ];
 
-/// What the tools of one session share.
+/// What the tools of one owner share.
 #[derive(Debug, Clone)]
 struct Delegation {
     manager: ManagerHandle,
+    /// The root session.
     session: SessionId,
+    /// The agent that delegates; none where the session itself does.
+    agent: Option<Arc<AgentOwner>>,
     context: watch::Receiver<Arc<LaunchContext>>,
-    /// The session's turn: agents that one turn starts in the background are reported together.
+    /// The owner's turn: agents that one turn starts in the background are reported together.
     turn: Arc<AtomicU64>,
 }
 
 /// Whether a tool is one of these: what they start passes the gate itself.
 pub(crate) fn is_own_tool(name: &str) -> bool {
-    [AGENT_TOOL, RESULT_TOOL, STEER_TOOL].contains(&name)
+    TOOLS.contains(&name)
 }
 
-/// The extension. In a child it installs nothing: a child gets tools to delegate with only where its definition grants
-/// them. `context` is that of the parent session; a child has none.
-pub(crate) fn extension(
+/// The extension of a parent session. Built in a child it installs nothing.
+pub(crate) fn parent_extension(
     manager: ManagerHandle,
-    context: Option<watch::Receiver<Arc<LaunchContext>>>,
+    context: watch::Receiver<Arc<LaunchContext>>,
 ) -> ExtensionFactory {
     Arc::new(move |api| {
         if inside_child_context() {
             return;
         }
-        let Some(context) = context.clone() else { return };
-        let delegation = Delegation {
-            manager: manager.clone(),
-            session: api.session_id().clone(),
-            context,
-            turn: Arc::default(),
-        };
-        let tools = [agent::tool, result::tool, steer::tool].map(|tool| tool(delegation.clone()));
-        for tool in tools {
-            api.register_tool(report::with_usage(tool, delegation.context.clone()));
+        let delegation = Delegation::new(manager.clone(), api.session_id().clone(), None, context.clone());
+        for tool in delegation.tools() {
+            api.register_tool(report::with_usage(tool, context.clone()));
         }
-        let log = api.handle();
-        api.on_session_start(move |reason| {
-            tracing::debug!(session = %log.id(), ?reason, "delegation is ready");
-            Box::pin(async {})
-        });
         let ending = delegation.clone();
         api.on_session_shutdown(move |_| {
             let session = ending.session.clone();
             ending.manager.tell(move |_| Input::CloseSession { session });
             Box::pin(async {})
         });
-        let entries = api.handle();
-        api.on_before_turn(move |boundary| {
-            let delegation = delegation.clone();
-            let entries = entries.clone();
-            Box::pin(async move { delegation.at_boundary(boundary.at, &entries).await })
+        delegation.listen(api);
+    })
+}
+
+/// The extension of a child: tools to delegate with only where it is granted them, and a run that stays open while
+/// agents of its own are at work. `granted` has the root session's settings.
+pub(crate) fn extension(
+    manager: ManagerHandle,
+    granted: Option<(Arc<AgentOwner>, watch::Receiver<Arc<LaunchContext>>)>,
+) -> ExtensionFactory {
+    Arc::new(move |api| {
+        let Some((agent, context)) = granted.clone() else { return };
+        let session = context.borrow().session.clone();
+        let delegation = Delegation::new(manager.clone(), session, Some(agent), context);
+        for tool in delegation.tools() {
+            api.register_tool(tool);
+        }
+        let waiting = delegation.clone();
+        api.on_would_stop(move |_| {
+            let waiting = waiting.clone();
+            Box::pin(async move { waiting.has_more_to_come().await })
         });
+        delegation.listen(api);
     })
 }
 
 impl Delegation {
-    /// Takes the completions that wait for this session. They are acknowledged once they are in its history, and wait
+    fn new(
+        manager: ManagerHandle,
+        session: SessionId,
+        agent: Option<Arc<AgentOwner>>,
+        context: watch::Receiver<Arc<LaunchContext>>,
+    ) -> Self {
+        Self { manager, session, agent, context, turn: Arc::default() }
+    }
+
+    fn tools(&self) -> [ToolDefinition; 5] {
+        [agent::tool, result::tool, steer::tool, list::tool, stop::tool].map(|tool| tool(self.clone()))
+    }
+
+    /// Brings completions to the owner's model at its turn boundaries.
+    fn listen(self, api: &mut ExtensionApi) {
+        let entries = api.handle();
+        api.on_before_turn(move |boundary| {
+            let delegation = self.clone();
+            let entries = entries.clone();
+            Box::pin(async move { delegation.at_boundary(boundary.at, &entries).await })
+        });
+    }
+
+    fn owner(&self) -> Owner {
+        match &self.agent {
+            Some(owner) => Owner::Agent(owner.agent.clone()),
+            None => Owner::Session(self.session.clone()),
+        }
+    }
+
+    /// Whether agents of this owner are still at work, or have news for it.
+    async fn has_more_to_come(&self) -> bool {
+        let owner = self.owner();
+        self.manager.call(move |manager| manager.has_more_to_come(&owner)).await.unwrap_or(false)
+    }
+
+    /// Takes the completions that wait for this owner. They are acknowledged once they are in its history, and wait
     /// again if they never get there.
     async fn at_boundary(&self, at: BoundaryKind, entries: &session::SessionHandle) -> Vec<Delivery> {
-        let owner = Owner::Session(self.session.clone());
+        let owner = self.owner();
         if at != BoundaryKind::WouldStop {
             let turn = self.turn.fetch_add(1, Ordering::AcqRel);
             let owner = owner.clone();
@@ -131,14 +186,18 @@ impl Delegation {
     }
 
     fn context(&self) -> Arc<LaunchContext> {
-        Arc::clone(&self.context.borrow())
+        let context = Arc::clone(&self.context.borrow());
+        match &self.agent {
+            Some(owner) => Arc::new(context.for_owner(owner)),
+            None => context,
+        }
     }
 
-    /// Finds an agent of this session by id, handle or alias.
+    /// Finds an agent of this owner by id, handle or alias.
     async fn find(&self, reference: &str) -> Result<vocab::AgentId, Failure> {
-        let (session, reference) =
-            (self.session.clone(), reference.trim().trim_start_matches('@').to_owned());
-        self.manager.call(move |manager| manager.find_own_agent(&session, &reference)).await?
+        let (session, owner) = (self.session.clone(), self.owner());
+        let reference = reference.trim().trim_start_matches('@').to_owned();
+        self.manager.call(move |manager| manager.find_own_agent(&session, &owner, &reference)).await?
     }
 }
 
@@ -229,6 +288,8 @@ pub fn tool_schemas() -> Vec<(&'static str, serde_json::Value)> {
         ("agent", parameters::<AgentParams>()),
         ("get_subagent_result", parameters::<ResultParams>()),
         ("steer_subagent", parameters::<SteerParams>()),
+        ("list_subagents", parameters::<ListParams>()),
+        ("stop_subagent", parameters::<StopParams>()),
     ]
 }
 

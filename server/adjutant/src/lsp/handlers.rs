@@ -388,6 +388,8 @@ impl Backend {
             thinking: params.thinking,
             max_turns: params.max_turns,
             budget: params.budget.unwrap_or_default(),
+            isolated: params.isolated,
+            worktree: params.isolation == Some(protocol::Isolation::Worktree),
             background: Some(params.background),
             tool_call: None,
             turn: None,

@@ -1,9 +1,9 @@
 //! What people are told without having a pane for it: progress of prompts, ends of what a command started, warnings.
 
 use protocol::{AgentResultResult, AgentSummary};
-use roster::Refusal;
+use roster::{Owner, Refusal};
 use tower_lsp::ls_types::MessageType;
-use vocab::{AgentId, AgentStatus};
+use vocab::{AgentId, AgentStatus, SessionId};
 
 use super::{Manager, Ticket};
 use crate::delegation::text::one_line;
@@ -51,6 +51,17 @@ impl Manager {
     /// All rows, in the order in which the agents were made.
     pub(crate) fn summaries(&self) -> Vec<AgentSummary> {
         self.roster.agents().map(|agent| projection::summary(&self.roster, agent)).collect()
+    }
+
+    /// The rows of what one owner has started, in the order in which they were made.
+    pub(crate) fn summaries_of(&self, session: &SessionId, owner: &Owner) -> Vec<AgentSummary> {
+        let own = self.roster.agents_of(session).filter(|agent| agent.owner() == *owner);
+        own.map(|agent| projection::summary(&self.roster, agent)).collect()
+    }
+
+    /// Whether an owner has live background agents, or news of them that it has not had.
+    pub(crate) fn has_more_to_come(&self, owner: &Owner) -> bool {
+        self.roster.outstanding(owner)
     }
 
     /// Grows with every change of any agent.

@@ -183,7 +183,7 @@ impl Manager {
         };
         let Some(revival) = child.revival.clone() else { return Ok(()) };
         let record = self.roster.agent(agent).ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
-        let session = record.session.clone();
+        let (session, depth) = (record.session.clone(), record.depth);
         let lost = |why: String| {
             Failure::new(ErrorCode::Failed, format!("agent {agent} cannot go on: {why}"))
                 .hint("start a new agent with the same task")
@@ -193,7 +193,7 @@ impl Manager {
         self.open_for_agents(&session)?;
         let context = self.sessions.get(&session).map(|parent| parent.context.subscribe());
         let context = context.ok_or_else(|| Failure::unknown_session(session.as_str()))?;
-        let mut plan = context.borrow().revive(kept, agent)?;
+        let mut plan = context.borrow().revive(kept, agent, depth)?;
         plan.rights = Some(context);
         if let Some(child) = self.children.get_mut(agent) {
             child.plan = Some(Arc::new(plan));

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use protocol::{AgentOpenResult, ErrorCode, SessionSubscribeResult, TranscriptPage};
+use roster::Owner;
 use session::{Page, PageRequest, Session, SessionHandle};
 use vocab::{AgentId, SessionId};
 
@@ -48,10 +49,15 @@ impl Manager {
             .ok_or_else(unknown)
     }
 
-    /// As [`Self::find_agent`], for the model of a session: only its own agents are there for it.
-    pub(crate) fn find_own_agent(&self, session: &SessionId, reference: &str) -> Result<AgentId, Failure> {
+    /// As [`Self::find_agent`], for a model: only the agents that it started itself are there for it.
+    pub(crate) fn find_own_agent(
+        &self,
+        session: &SessionId,
+        owner: &Owner,
+        reference: &str,
+    ) -> Result<AgentId, Failure> {
         let agent = self.find_agent(Some(session), reference)?;
-        let owned = self.roster.agent(&agent).is_some_and(|record| record.session == *session);
+        let owned = self.roster.agent(&agent).is_some_and(|record| record.owner() == *owner);
         owned.then_some(agent).ok_or_else(|| Failure::unknown_agent(reference))
     }
 

@@ -190,6 +190,13 @@ impl AgentTypes {
         candidate.filter(|candidate| candidate.enabled)
     }
 
+    /// Only those that fit.
+    #[must_use]
+    pub fn retain(mut self, fits: impl Fn(&AgentType) -> bool) -> Self {
+        self.types.retain(|agent_type| fits(agent_type));
+        self
+    }
+
     /// The type for a request, or its stand-in.
     pub fn resolve(&self, requested: &str, fallback: &Fallback) -> Result<Resolved, Refusal> {
         if let Some(agent_type) = self.find(requested) {
