@@ -122,10 +122,10 @@ export interface AgentSpawnParams {
   description?: string;
   /** Not available in this version: refused. */
   inheritContext?: unknown;
-  /** Not available in this version: refused. */
-  isolated?: unknown;
-  /** Not available in this version: refused. */
-  isolation?: unknown;
+  /** Only the built-in tools, and no agents of its own. Its type's own choice beats this one. */
+  isolated?: boolean;
+  /** Where it works. Its type's own choice beats this one. A worktree that cannot be had refuses the spawn. */
+  isolation?: "off" | "worktree";
   maxTurns?: number;
   model?: string;
   /** A name to call it by. */

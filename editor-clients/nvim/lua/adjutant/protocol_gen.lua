@@ -90,8 +90,8 @@ M.PROTOCOL_VERSION = 1
 ---@field budget? adjutant.Budget What each of its runs may use. Where its type has a budget too, the smaller of each part binds.
 ---@field description? string A few words for the roster; absent: the start of the prompt.
 ---@field inheritContext? any Not available in this version: refused.
----@field isolated? any Not available in this version: refused.
----@field isolation? any Not available in this version: refused.
+---@field isolated? boolean Only the built-in tools, and no agents of its own. Its type's own choice beats this one.
+---@field isolation? "off"|"worktree" Where it works. Its type's own choice beats this one. A worktree that cannot be had refuses the spawn.
 ---@field maxTurns? integer
 ---@field model? string
 ---@field name? string A name to call it by.
