@@ -171,6 +171,8 @@ impl World {
             Step::Limits { session, limits } => Input::SetLimits { session: session_id(session), limits },
             Step::Close { session } => Input::CloseSession { session: session_id(session) },
             Step::Spawn { session, parent, twice, launch } => {
+                // An id is used twice only while somebody has it; one that is gone was never to be used again.
+                let twice = twice && self.roster.agent(&agent_id(self.agents)).is_some();
                 self.agents += u8::from(!twice);
                 let parent = parent.map(agent_id);
                 let owner = parent.as_ref().and_then(|parent| self.roster.agent(parent));
