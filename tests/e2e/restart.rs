@@ -135,6 +135,40 @@ fn a_result_that_no_model_has_had_enters_its_session_once_and_is_not_announced_a
 }
 
 #[test]
+fn a_long_result_is_whole_after_a_restart() {
+    let lab = Lab::new();
+    let answer = "seven doors and a window. ".repeat(2_000);
+    lab.model.script("kid", vec![Line::text(&answer)]);
+    let mut client = StdioClient::start(&lab);
+    let session = client.open_session();
+    client.run("hello");
+    let mut params = support::client::spawn("[[script kid]]");
+    params.description = Some("count".into());
+    let kid = client.request::<method::AgentSpawn>(&params);
+    client.wait_status(&kid.agent_id, AgentStatus::Completed);
+    client.finish();
+    let mut client = StdioClient::start(&lab);
+    let params = AgentResultParams { agent_id: kid.agent_id.clone(), run: None, verbose: false };
+    assert!(client.request::<method::AgentResult>(&params).text == answer);
+    let read = |offset: Option<u64>| {
+        let mut arguments = json!({ "agent_id": kid.agent_id });
+        if let Some(offset) = offset {
+            arguments["offset"] = offset.into();
+        }
+        Line::call("get_subagent_result", &arguments)
+    };
+    lab.model.script("boss", vec![Line::default(), read(None), read(Some(32 << 10)), Line::text("read")]);
+    let params = json!({ "resume": session });
+    client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+    client.run("[[script boss]]");
+    let request = lab.model.requests_of("boss").pop().expect("a request").text();
+    assert!(request.contains("read on with offset 32768"), "{request}");
+    // A piece of the text may lie on the cut.
+    assert!(request.matches("seven doors and a window").count() + 1 >= 2_000);
+    client.finish();
+}
+
+#[test]
 fn a_queued_agent_gets_its_task_when_it_is_resumed_and_names_stay_taken() {
     let lab = Lab::new();
     lab.settings(&json!({ "maxConcurrent": 1 }));

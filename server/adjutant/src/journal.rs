@@ -130,15 +130,21 @@ fn delivered_keys(file: &Path) -> std::collections::BTreeSet<String> {
 
 /// What the transcript has of a run that never ended: its last text, and what it has used.
 fn last_words(paths: &SessionPaths, unfinished: UnfinishedRun<'_>) -> (String, Progress) {
+    let file = paths.agent_file(unfinished.request.agent.as_str());
+    let known = file.ok().filter(|file| file.exists()).and_then(|file| words_of(&file, unfinished.run));
+    known.unwrap_or_default()
+}
+
+/// The whole last text of a run, from its agent's transcript. Reads the file, so it belongs on a blocking thread.
+pub(crate) fn whole_text(file: &Path, run: u32) -> Option<String> {
+    words_of(file, run).map(|(text, _)| text).filter(|text| !text.is_empty())
+}
+
+fn words_of(file: &Path, run: u32) -> Option<(String, Progress)> {
     let mut text = String::new();
     let mut progress = Progress::default();
-    let file = paths.agent_file(unfinished.request.agent.as_str());
-    let Some(loaded) =
-        file.ok().filter(|file| file.exists()).and_then(|file| load_session(&file, false).ok())
-    else {
-        return (text, progress);
-    };
-    for entry in loaded.entries.iter().filter(|entry| entry.run == unfinished.run) {
+    let loaded = load_session(file, false).ok()?;
+    for entry in loaded.entries.iter().filter(|entry| entry.run == run) {
         match &entry.body {
             EntryBody::Assistant { message, discarded } => {
                 let model::Message::Assistant(message) = &**message else { continue };
@@ -156,5 +162,5 @@ fn last_words(paths: &SessionPaths, unfinished: UnfinishedRun<'_>) -> (String, P
             _ => {}
         }
     }
-    (text, progress)
+    Some((text, progress))
 }

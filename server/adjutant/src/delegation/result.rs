@@ -1,9 +1,11 @@
 //! `get_subagent_result`: reads the result of an agent, waiting for it where that is asked.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use roster::Completion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,11 +14,15 @@ use vocab::{AgentId, AgentStatus, ToolKind, WaitingOn};
 
 use super::text;
 use super::{Delegation, RESULT_TOOL, parameters, read};
+use crate::failure::Failure;
+use crate::journal;
 use crate::manager::RunState;
 use crate::projection::documents;
 
 /// Bytes of a conversation that `verbose` shows: its end.
 const CONVERSATION_BYTES: usize = 16 << 10;
+/// Bytes of one answer. A longer result is read in pieces.
+const PAGE_BYTES: usize = 32 << 10;
 
 /// What a model calls `get_subagent_result` with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +35,9 @@ pub struct ResultParams {
     /// Add the agent's conversation.
     #[serde(default)]
     pub verbose: Option<bool>,
+    /// Where to begin in a long result: a number that an earlier answer named.
+    #[serde(default)]
+    pub offset: Option<u64>,
 }
 
 pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
@@ -52,6 +61,22 @@ pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
 fn describe(arguments: &Value) -> ToolCallTitle {
     let agent = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
     ToolCallTitle { title: text::one_line(&format!("Result of {agent}"), 120), locations: Vec::new() }
+}
+
+/// The piece of a text that begins at a byte, with where the rest begins. Two answers for one offset are the same.
+fn page(text: &str, offset: u64) -> Result<String, Failure> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    if start > 0 && (start >= text.len() || !text.is_char_boundary(start)) {
+        let why = format!("{offset} is no offset that an answer named; the text has {} bytes", text.len());
+        return Err(Failure::bad_param("offset", why));
+    }
+    let end = text.floor_char_boundary(start.saturating_add(PAGE_BYTES));
+    let rest = if end < text.len() {
+        format!("\n[cut here: {} bytes follow; read on with offset {end}]", text.len() - end)
+    } else {
+        String::new()
+    };
+    Ok(format!("{}{rest}", &text[start..end]))
 }
 
 struct Execute(Delegation);
@@ -79,21 +104,41 @@ impl Delegation {
         }
         let state = self.manager.read(agent.clone(), None, true).await?;
         let mut text = match &state.completion {
-            Some(completion) => text::fetched_result(completion, self.context().show_cost()),
+            Some(completion) => {
+                let whole = self.whole(completion).await;
+                text::fetched_result(&whole, self.context().show_cost())
+            }
             None => self.live(&agent, &state).await?,
         };
         if params.verbose == Some(true) {
             text.push_str(&self.conversation(&agent).await?);
         }
+        let text = page(&text, params.offset.unwrap_or(0))?;
         let details = json!({ "agentId": agent, "run": state.run, "status": state.status });
         Ok(ToolOutput { details, ..ToolOutput::text(text) })
     }
 
+    /// The completion with its whole text, where only the beginning is in memory.
+    async fn whole<'a>(&self, completion: &'a Completion) -> Cow<'a, Completion> {
+        let files = self.context().files.clone().filter(|_| completion.text_cut);
+        let file = files.and_then(|files| files.agent_file(completion.agent.as_str()).ok());
+        let Some(file) = file else { return Cow::Borrowed(completion) };
+        let run = completion.run;
+        let read = tokio::task::spawn_blocking(move || journal::whole_text(&file, run)).await;
+        let mut whole = completion.clone();
+        match read.ok().flatten() {
+            Some(text) => whole.outcome.text = text,
+            None => whole.outcome.text.push_str("\n[the rest is not on disk any more]"),
+        }
+        Cow::Owned(whole)
+    }
+
     async fn live(&self, agent: &AgentId, state: &RunState) -> Result<String, ToolError> {
         let id = agent.clone();
-        let summary = self.manager.call(move |manager| manager.summary(&id)).await?;
+        let summary = self.manager.call(move |manager| Some((manager.summary(&id)?, manager.now()))).await?;
         let mut text = format!("Agent: {agent}\n");
-        if let Some(summary) = summary {
+        let waited_ms = summary.as_ref().map_or(0, |(summary, now)| now.ms_since(summary.created_at));
+        if let Some((summary, _)) = summary {
             let _ =
                 writeln!(text, "{} · {}\n{}", summary.agent_type, state.status.as_str(), summary.description);
             if let Some(activity) = summary.activity {
@@ -102,7 +147,11 @@ impl Delegation {
         }
         match (state.status, state.queue_position) {
             (AgentStatus::Queued, Some(position)) => {
-                let _ = write!(text, "\nIt is queued at position {position} and has not started.");
+                let waited = text::seconds(waited_ms);
+                let _ = write!(
+                    text,
+                    "\nIt is queued at position {position}, for {waited} now, and has not started."
+                );
             }
             _ => text.push_str(
                 "\nIt has no result yet. You will be told when it has ended; `wait` waits for it here.",
@@ -126,5 +175,36 @@ impl Delegation {
         }
         let cut = if start > 0 || page.has_more { "[the beginning is left out]\n" } else { "" };
         Ok(format!("\n\n--- Conversation of the agent ---\n{cut}{}", text::escape(&lines[start..])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE_BYTES, page};
+
+    #[test]
+    fn a_long_text_is_read_in_pieces_that_make_up_the_whole() {
+        let text = "äb".repeat(PAGE_BYTES);
+        let (mut whole, mut offset) = (String::new(), 0);
+        loop {
+            let piece = page(&text, offset).unwrap();
+            assert_eq!(piece, page(&text, offset).unwrap());
+            let Some((shown, marker)) = piece.split_once("\n[cut here: ") else {
+                whole.push_str(&piece);
+                break;
+            };
+            whole.push_str(shown);
+            let next = marker.rsplit_once("offset ").unwrap().1.trim_end_matches(']');
+            offset = next.parse().unwrap();
+        }
+        assert!(whole == text);
+    }
+
+    #[test]
+    fn an_offset_that_no_answer_named_is_refused() {
+        assert_eq!(page("", 0).unwrap(), "");
+        for offset in [1, 3, u64::MAX] {
+            assert!(page("äb", offset).unwrap_err().message.starts_with("offset: "), "{offset}");
+        }
     }
 }

@@ -298,9 +298,15 @@ async fn agent_result(backend: &Backend, params: AgentResultParams) -> Result<Ag
         let request = PageRequest { limit: PAGE_ENTRIES, shown_only: true, ..PageRequest::default() };
         let page =
             params.verbose.then(|| manager.agent_page(&params.agent_id, request, false)).transpose()?;
-        Ok::<_, Failure>((result, page))
+        let file = manager.file_of_cut_text(&params.agent_id, result.run);
+        Ok::<_, Failure>((result, page, file))
     });
-    let (mut result, page) = asked.await??;
+    let (mut result, page, file) = asked.await??;
+    if let Some(file) = file {
+        let run = result.run;
+        let read = tokio::task::spawn_blocking(move || crate::journal::whole_text(&file, run)).await;
+        result.text = read.ok().flatten().unwrap_or(result.text);
+    }
     if let Some(page) = page {
         result.text.push_str("\n\n");
         result.text.push_str(&crate::projection::documents::conversation(&page.page().await?.entries));

@@ -59,6 +59,14 @@ impl Child {
         self.plan.as_ref().and_then(|plan| plan.file.clone())
     }
 
+    /// The file that its transcript is in, also of an agent of an earlier server.
+    pub(super) fn transcript_file(&self) -> Option<PathBuf> {
+        self.file().or_else(|| match &self.state {
+            ChildState::Away { file } => file.clone(),
+            _ => None,
+        })
+    }
+
     /// Whether this run of it is the one that is running.
     fn runs(&self, run: u32) -> bool {
         matches!(self.state, ChildState::Running { run: running, .. } if running == run)

@@ -1,9 +1,11 @@
 //! What people are told without having a pane for it: progress of prompts, ends of what a command started, warnings.
 
+use std::path::PathBuf;
+
 use protocol::{AgentResultResult, AgentSummary};
 use roster::{Owner, Refusal};
 use tower_lsp::ls_types::MessageType;
-use vocab::{AgentId, AgentStatus, SessionId};
+use vocab::{AgentId, AgentStatus, SessionId, Timestamp};
 
 use super::{Manager, Ticket};
 use crate::delegation::text::one_line;
@@ -62,6 +64,18 @@ impl Manager {
     /// Whether an owner has live background agents, or news of them that it has not had.
     pub(crate) fn has_more_to_come(&self, owner: &Owner) -> bool {
         self.roster.outstanding(owner)
+    }
+
+    /// The manager's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.ports.clock.now()
+    }
+
+    /// The file with the whole text of a run of which only the beginning is in memory.
+    pub(crate) fn file_of_cut_text(&self, agent: &AgentId, run: u32) -> Option<PathBuf> {
+        let record = self.roster.agent(agent)?;
+        let cut = record.completion_of(run).is_some_and(|done| done.text_cut);
+        self.children.get(agent).filter(|_| cut)?.transcript_file()
     }
 
     /// Grows with every change of any agent.
