@@ -13,6 +13,7 @@ mod fleet;
 mod foreground;
 mod lifecycle;
 mod limits;
+mod long_sessions;
 mod nested;
 mod outcomes;
 mod permissions;

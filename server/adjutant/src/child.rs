@@ -1,6 +1,5 @@
 //! A child's session: from a plan, or from its file.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,64 +54,113 @@ pub(crate) struct ChildPlan {
 }
 
 /// Builds the session of an agent, or opens it again where it has run before.
-pub(crate) fn build(
-    plan: &ChildPlan,
-    agent: &AgentId,
+#[derive(Debug)]
+pub(crate) struct Opener {
+    plan: Arc<ChildPlan>,
+    agent: AgentId,
+    /// Handles from the root to the agent.
     path: Vec<String>,
-    existing: Option<&Path>,
-    ports: &Ports,
-    manager: &ManagerHandle,
-    followed: &Arc<AtomicBool>,
-) -> Result<Session, Failure> {
-    let workspace = &plan.workspace;
-    let storage = match existing.or(plan.file.as_deref()) {
-        Some(file) => Storage::File(workspace.writer.file(file)),
-        None => Storage::Ephemeral,
-    };
-    let gate = permission::Gate {
-        session: plan.rights.clone().ok_or_else(|| Failure::unknown_session(plan.session.as_str()))?,
-        at_most: Some(plan.mode),
-        environment: Arc::clone(&workspace.environment),
-        path,
-        outbox: ports.outbox.clone(),
-        headless: ports.headless,
-    };
-    let settings = &workspace.settings;
-    let ledger = gate.session.borrow().ledger.clone();
-    let entries = plan
-        .files
-        .clone()
-        .map(|files| output_transcript::sink(files, agent, &workspace.folder, workspace.writer.clone()));
-    let owner = owner_of(plan, agent).map(Arc::new);
-    let tool_policy = match &owner {
-        Some(_) => with_delegation(&plan.tool_policy),
-        None => plan.tool_policy.clone(),
-    };
-    let delegation = delegation::extension(manager.clone(), owner.map(|owner| (owner, gate.session.clone())));
-    let config = SessionConfig {
-        kind: SessionKind::Child,
-        depth: plan.depth,
-        parent: Some(plan.session.clone()),
-        title: Some(plan.agent_type.label().into()),
-        thinking: plan.thinking,
-        system_prompt: Arc::clone(&plan.system_prompt),
-        tools: Arc::clone(&workspace.tools),
-        tool_policy,
-        extensions: vec![permission::extension(gate), delegation],
-        storage,
-        retry: retry_policy(settings),
-        limits: plan.limits,
-        ledger,
-        entries,
-        observer: observer(agent, ports.outbox.clone(), followed),
-        ..SessionConfig::new(SessionId::new(agent.as_str()), &workspace.folder, Arc::clone(&plan.model))
-    };
-    let built = in_child_context_sync(|| match existing {
-        Some(_) => Session::reopen(config),
-        None => Session::new(config),
-    });
-    let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
-    Ok(session)
+    /// The file that its session is read from.
+    existing: Option<PathBuf>,
+    followed: Arc<AtomicBool>,
+    outbox: Outbox,
+    headless: bool,
+    manager: ManagerHandle,
+}
+
+impl Opener {
+    /// Of an agent whose session is in `existing`, or in no file yet.
+    pub(crate) fn new(
+        plan: &Arc<ChildPlan>,
+        followed: &Arc<AtomicBool>,
+        agent: &AgentId,
+        path: Vec<String>,
+        existing: Option<PathBuf>,
+        ports: &Ports,
+        manager: &ManagerHandle,
+    ) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            agent: agent.clone(),
+            path,
+            existing,
+            followed: Arc::clone(followed),
+            outbox: ports.outbox.clone(),
+            headless: ports.headless,
+            manager: manager.clone(),
+        }
+    }
+
+    /// Reads the session beside everything else, once all that was written of it is in its file.
+    pub(crate) async fn open(self) -> Result<Box<Session>, Failure> {
+        self.plan.workspace.writer.flush().await;
+        let opened = tokio::task::spawn_blocking(move || self.build().map(Box::new)).await;
+        opened.unwrap_or_else(|failure| {
+            tracing::error!(%failure, "a session could not be opened");
+            Err(Failure::new(
+                ErrorCode::Internal,
+                "an internal fault kept the agent's session from being opened",
+            ))
+        })
+    }
+
+    /// Builds the session here. With a file it is read whole, which may take seconds.
+    pub(crate) fn build(self) -> Result<Session, Failure> {
+        let plan = &self.plan;
+        let workspace = &plan.workspace;
+        let storage = match self.existing.as_ref().or(plan.file.as_ref()) {
+            Some(file) => Storage::File(workspace.writer.file(file)),
+            None => Storage::Ephemeral,
+        };
+        let gate = permission::Gate {
+            session: plan.rights.clone().ok_or_else(|| Failure::unknown_session(plan.session.as_str()))?,
+            at_most: Some(plan.mode),
+            environment: Arc::clone(&workspace.environment),
+            path: self.path,
+            outbox: self.outbox.clone(),
+            headless: self.headless,
+        };
+        let settings = &workspace.settings;
+        let ledger = gate.session.borrow().ledger.clone();
+        let entries = plan.files.clone().map(|files| {
+            output_transcript::sink(files, &self.agent, &workspace.folder, workspace.writer.clone())
+        });
+        let owner = owner_of(plan, &self.agent).map(Arc::new);
+        let tool_policy = match &owner {
+            Some(_) => with_delegation(&plan.tool_policy),
+            None => plan.tool_policy.clone(),
+        };
+        let owner = owner.map(|owner| (owner, gate.session.clone()));
+        let delegation = delegation::extension(self.manager, owner);
+        let config = SessionConfig {
+            kind: SessionKind::Child,
+            depth: plan.depth,
+            parent: Some(plan.session.clone()),
+            title: Some(plan.agent_type.label().into()),
+            thinking: plan.thinking,
+            system_prompt: Arc::clone(&plan.system_prompt),
+            tools: Arc::clone(&workspace.tools),
+            tool_policy,
+            extensions: vec![permission::extension(gate), delegation],
+            storage,
+            retry: retry_policy(settings),
+            limits: plan.limits,
+            ledger,
+            entries,
+            observer: observer(&self.agent, self.outbox, &self.followed),
+            ..SessionConfig::new(
+                SessionId::new(self.agent.as_str()),
+                &workspace.folder,
+                Arc::clone(&plan.model),
+            )
+        };
+        let built = in_child_context_sync(|| match self.existing {
+            Some(_) => Session::reopen(config),
+            None => Session::new(config),
+        });
+        let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
+        Ok(session)
+    }
 }
 
 /// What an agent may start itself, if anything: its definition grants it, and it is not the deepest of its branch.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use project::{GitFacts, ParentPrompt, PlaceFacts, ToolNote, load_context_files};
 use protocol::{ErrorCode, SessionEventParams};
 use session::storage::{SessionLock, SessionPaths, StorageError};
-use session::{Ledger, Session, SessionConfig, SessionEvent, SessionKind, Storage};
+use session::{Ledger, Seat, Session, SessionConfig, SessionEvent, SessionHandle, SessionKind, Storage};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use vocab::{Budget, PermissionMode, SessionId};
@@ -40,17 +40,46 @@ pub(crate) struct ParentPlan<'a> {
     pub(crate) listener: Option<mpsc::UnboundedSender<Heard>>,
 }
 
-/// A parent session that has been built.
+/// A parent session that is ready to be driven.
 pub(crate) struct Built {
-    pub(crate) session: Session,
+    pub(crate) driver: Driver,
+    pub(crate) handle: SessionHandle,
+    /// When its session is there.
+    pub(crate) opened: Opened,
     pub(crate) context: watch::Sender<Arc<LaunchContext>>,
-    /// The right to write the session's files; none for one that is kept nowhere.
-    pub(crate) lock: Option<SessionLock>,
+    /// Whether it is kept in files, under their lock.
+    pub(crate) persisted: bool,
     /// Why its history is not kept although it should be.
     pub(crate) trouble: Option<String>,
 }
 
-/// Builds a new session, or opens one from its file under its lock.
+/// A parent session that may still have to be read from its file, with all that keeps it going.
+pub(crate) struct Driver {
+    config: SessionConfig,
+    /// Whether it is read from its file.
+    exists: bool,
+    opened: watch::Sender<Option<Result<(), Failure>>>,
+    listener: Option<mpsc::UnboundedSender<Heard>>,
+    /// The right to write the session's files; none for one that is kept nowhere.
+    lock: Option<SessionLock>,
+    manager: ManagerHandle,
+}
+
+/// The end of a session's opening, for all who wait for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened(watch::Receiver<Option<Result<(), Failure>>>);
+
+impl Opened {
+    /// Waits until the session is there, or cannot be had.
+    pub(crate) async fn wait(&self) -> Result<(), Failure> {
+        match self.0.clone().wait_for(Option::is_some).await {
+            Ok(opened) => opened.clone().unwrap_or_else(|| Err(Failure::gone())),
+            Err(_) => Err(Failure::gone()),
+        }
+    }
+}
+
+/// Prepares a new session, or one in a file, which gets its lock here and is read by its driver.
 pub(crate) fn build(mut plan: ParentPlan<'_>) -> Result<Built, Failure> {
     let held = plan.held.take();
     let plan = &plan;
@@ -100,29 +129,62 @@ pub(crate) fn build(mut plan: ParentPlan<'_>) -> Result<Built, Failure> {
         limits: run_limits(&workspace.settings, 0, Budget::default()),
         ledger,
         observer: observer(plan),
-        ..SessionConfig::new(plan.id.clone(), &workspace.folder, model)
+        ..SessionConfig::seated(Seat::new(plan.id.clone()), &workspace.folder, model)
     };
-    let built = if exists { Session::reopen(config) } else { Session::new(config) };
-    let (session, _) = built.map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))?;
-    Ok(Built { session, context, lock, trouble })
+    let handle = config.seat.handle().clone();
+    let (opened, opening) = watch::channel(None);
+    let persisted = lock.is_some();
+    let driver = Driver {
+        config,
+        exists,
+        opened,
+        listener: plan.listener.clone(),
+        lock,
+        manager: plan.manager.clone(),
+    };
+    Ok(Built { driver, handle, opened: Opened(opening), context, persisted, trouble })
 }
 
-/// Serves a parent session until it is closed.
-pub(crate) async fn drive(
-    mut session: Session,
-    cancel: CancellationToken,
-    listener: Option<mpsc::UnboundedSender<Heard>>,
-    lock: Option<SessionLock>,
-) -> (SessionId, Option<SessionLock>) {
-    let id = session.handle().id().clone();
-    while let Some(next) = session.idle().await {
-        let outcome = session.run(next, cancel.child_token()).await;
-        if let Some(listener) = &listener {
-            let _ = listener.send(Heard::Ran(Box::new(outcome)));
+impl Driver {
+    /// Opens the session and serves it until it is closed. What it is sent meanwhile waits for it.
+    pub(crate) async fn drive(self, cancel: CancellationToken) -> (SessionId, Option<SessionLock>) {
+        let Self { config, exists, opened, listener, lock, manager } = self;
+        let id = config.seat.handle().id().clone();
+        match open(config, exists).await {
+            Ok(mut session) => {
+                opened.send_replace(Some(Ok(())));
+                while let Some(next) = session.idle().await {
+                    let outcome = session.run(next, cancel.child_token()).await;
+                    if let Some(listener) = &listener {
+                        let _ = listener.send(Heard::Ran(Box::new(outcome)));
+                    }
+                }
+                session.close(session::ShutdownReason::Closed).await;
+            }
+            Err(failure) => {
+                tracing::warn!(session = %id, %failure, "a session could not be opened");
+                opened.send_replace(Some(Err(failure)));
+                let session = id.clone();
+                manager.post(move |manager| {
+                    let _ = manager.close_session(&session);
+                });
+            }
         }
+        (id, lock)
     }
-    session.close(session::ShutdownReason::Closed).await;
-    (id, lock)
+}
+
+/// Makes the session, or reads it from its file beside everything else.
+async fn open(config: SessionConfig, exists: bool) -> Result<Session, Failure> {
+    let opened = if exists {
+        tokio::task::spawn_blocking(move || Session::reopen(config)).await.map_err(|failure| {
+            tracing::error!(%failure, "a session could not be read");
+            Failure::new(ErrorCode::Internal, "an internal fault kept the session from being opened")
+        })?
+    } else {
+        Session::new(config)
+    };
+    opened.map(|(session, _)| session).map_err(|error| Failure::new(ErrorCode::Failed, error.to_string()))
 }
 
 /// Where a session is kept.

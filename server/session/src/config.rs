@@ -12,6 +12,7 @@ use crate::entry::Entry;
 use crate::event::Observer;
 use crate::event_bus::EventBus;
 use crate::extension::ExtensionFactory;
+use crate::handle::Seat;
 use crate::ledger::Ledger;
 use crate::storage::AppendFile;
 use crate::toolbox::{ToolPolicy, Toolbox};
@@ -21,7 +22,8 @@ pub type EntrySink = Box<dyn FnMut(&Arc<Entry>) + Send>;
 
 /// Everything that a session needs; nothing is read from the surroundings.
 pub struct SessionConfig {
-    pub id: SessionId,
+    /// Where its handle is, and its name.
+    pub seat: Seat,
     pub kind: SessionKind,
     /// 0 for a parent, 1 for its children, and so on.
     pub depth: u32,
@@ -52,8 +54,13 @@ pub struct SessionConfig {
 impl SessionConfig {
     /// A session without tools, extensions, file, limits or observer; set what it should have.
     pub fn new(id: SessionId, cwd: impl Into<PathBuf>, model: Arc<dyn ModelClient>) -> Self {
+        Self::seated(Seat::new(id), cwd, model)
+    }
+
+    /// As [`new`](Self::new), for a session whose handle is in use already.
+    pub fn seated(seat: Seat, cwd: impl Into<PathBuf>, model: Arc<dyn ModelClient>) -> Self {
         Self {
-            id,
+            seat,
             kind: SessionKind::Parent,
             depth: 0,
             parent: None,
@@ -80,7 +87,7 @@ impl SessionConfig {
 impl fmt::Debug for SessionConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionConfig")
-            .field("id", &self.id)
+            .field("id", self.seat.handle.id())
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }

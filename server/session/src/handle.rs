@@ -13,7 +13,7 @@ use vocab::{PromptId, SessionId, SteerId, ThinkingLevel, Usage};
 use crate::config::RunLimits;
 use crate::event::{Page, PageRequest};
 use crate::message::{CustomMessage, DeliverAs, Prompt, SteerRequest};
-use crate::progress::RunProgress;
+use crate::progress::{ProgressCell, RunProgress};
 use crate::run::RunOutcome;
 use crate::toolbox::Toolbox;
 
@@ -26,15 +26,29 @@ pub struct SessionHandle {
     progress: watch::Receiver<RunProgress>,
 }
 
-impl SessionHandle {
-    pub(crate) fn new(
-        id: SessionId,
-        progress: watch::Receiver<RunProgress>,
-    ) -> (Self, mpsc::UnboundedReceiver<Command>) {
-        let (inbox, commands) = mpsc::unbounded_channel();
-        (Self { id, inbox, progress }, commands)
+/// The place of a session that is yet to be made. Its handle works at once: what it sends waits for the session, and is
+/// dropped with the seat where none comes.
+#[derive(Debug)]
+pub struct Seat {
+    pub(crate) handle: SessionHandle,
+    pub(crate) inbox: mpsc::UnboundedReceiver<Command>,
+    pub(crate) progress: Arc<ProgressCell>,
+}
+
+impl Seat {
+    pub fn new(id: SessionId) -> Self {
+        let progress = Arc::new(ProgressCell::new(RunProgress::default()));
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let handle = SessionHandle { id, inbox: commands, progress: progress.subscribe() };
+        Self { handle, inbox, progress }
     }
 
+    pub fn handle(&self) -> &SessionHandle {
+        &self.handle
+    }
+}
+
+impl SessionHandle {
     pub fn id(&self) -> &SessionId {
         &self.id
     }

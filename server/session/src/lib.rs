@@ -52,7 +52,9 @@ pub use extension::{
     ShutdownReason, StartReason, SwitchDecision, SwitchEvent, ToolCallDecision, ToolCallEvent,
     ToolResultEvent, ToolResultPatch, TurnBoundary,
 };
-pub use handle::{AbortReport, PromptAnswer, Reply, SessionHandle, SessionInfo, SteerReceipt, Withdrawal};
+pub use handle::{
+    AbortReport, PromptAnswer, Reply, Seat, SessionHandle, SessionInfo, SteerReceipt, Withdrawal,
+};
 pub use ledger::{Ledger, Tally, amount};
 pub use message::{
     Acknowledge, CustomMessage, DeliverAs, Delivery, Prompt, PromptOrigin, SteerAuthor, SteerRequest,

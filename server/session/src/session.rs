@@ -17,12 +17,12 @@ use crate::config::{RunLimits, SessionConfig, SessionError, SessionKind, Storage
 use crate::entry::{Entry, EntryBody, FORMAT_VERSION, Header, ToolOutcome, ToolResultEntry};
 use crate::event::{Page, PageRequest, SessionEvent};
 use crate::extension::{BoundaryKind, ExtensionApi, Hooks, ShutdownReason, StartReason};
-use crate::handle::{Command, QueuedPrompt, SessionHandle, SessionInfo};
+use crate::handle::{Command, QueuedPrompt, Seat, SessionHandle, SessionInfo};
 use crate::history::{INTERRUPTED, OpenCall, open_calls, rebuild};
 use crate::inbox::Pending;
 use crate::ledger::Ledger;
 use crate::message::CustomMessage;
-use crate::progress::{ProgressCell, RunProgress};
+use crate::progress::ProgressCell;
 use crate::recorder::Recorder;
 use crate::render::Renderers;
 use crate::run::{Cause, NextRun};
@@ -92,7 +92,7 @@ impl Session {
     pub fn new(config: SessionConfig) -> Result<(Self, SessionHandle), SessionError> {
         let header = Header {
             version: FORMAT_VERSION,
-            session_id: config.id.clone(),
+            session_id: config.seat.handle.id().clone(),
             cwd: config.cwd.to_string_lossy().into(),
             model: config.model.info().full_id(),
             thinking: config.thinking,
@@ -110,7 +110,7 @@ impl Session {
     pub fn reopen(config: SessionConfig) -> Result<(Self, SessionHandle), SessionError> {
         let Storage::File(file) = &config.storage else { return Err(SessionError::NoFile) };
         let loaded = load_session(file.path(), true)?;
-        if loaded.header.session_id != config.id {
+        if loaded.header.session_id != *config.seat.handle.id() {
             return Err(StorageError::NotASession(file.path().to_owned()).into());
         }
         let (mut session, handle) = Self::build(config, StartReason::Reopened)?;
@@ -125,8 +125,7 @@ impl Session {
         if !config.cwd.is_absolute() {
             return Err(SessionError::RelativeFolder(config.cwd));
         }
-        let progress = Arc::new(ProgressCell::new(RunProgress::default()));
-        let (handle, inbox) = SessionHandle::new(config.id.clone(), progress.subscribe());
+        let Seat { handle, inbox, progress } = config.seat;
         let mut api = ExtensionApi::new(handle.clone(), config.kind, config.events);
         let mut extend = || config.extensions.iter().for_each(|factory| factory(&mut api));
         match config.kind {
@@ -135,7 +134,7 @@ impl Session {
         }
         let (extension_tools, hooks, renderers) = api.into_parts();
         let session = Self {
-            id: config.id,
+            id: handle.id().clone(),
             kind: config.kind,
             depth: config.depth,
             cwd: config.cwd.into(),

@@ -225,16 +225,24 @@ impl Backend {
     }
 
     async fn command_new_session(&self, _: NewSessionArgs) -> Result<Value, Failure> {
-        let id = self.manager.call(|manager| manager.open_session(OpenSession::default())).await??;
-        Ok(json!({ "sessionId": id }))
+        self.open_session(OpenSession::default()).await
     }
 
     async fn command_resume_session(&self, args: ResumeSessionArgs) -> Result<Value, Failure> {
         let resume = Some(args.session_id.map_or(Resume::Latest, Resume::Id));
-        let id = self
-            .manager
-            .call(move |manager| manager.open_session(OpenSession { resume, ..OpenSession::default() }));
-        Ok(json!({ "sessionId": id.await?? }))
+        self.open_session(OpenSession { resume, ..OpenSession::default() }).await
+    }
+
+    /// Answers when the session is there.
+    async fn open_session(&self, open: OpenSession) -> Result<Value, Failure> {
+        let opening = self.manager.call(move |manager| {
+            let id = manager.open_session(open)?;
+            let opened = manager.opened(&id)?;
+            Ok::<_, Failure>((id, opened))
+        });
+        let (id, opened) = opening.await??;
+        opened.await?;
+        Ok(json!({ "sessionId": id }))
     }
 
     async fn command_show_session(&self, args: ShowSessionArgs) -> Result<Value, Failure> {

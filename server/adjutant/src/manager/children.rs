@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocol::ErrorCode;
 use roster::{CallId, Input, Launch, Refusal, Reply, ResumeRequest, Steer};
 use session::{
     Prompt, PromptOrigin, RunOutcome, RunProgress, Session, SessionHandle, SteerAuthor, SteerRequest,
@@ -12,12 +11,13 @@ use session::{
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError};
 use tokio_util::sync::CancellationToken;
-use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId, Usage};
+use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, RunStop, SteerId};
 
 use super::Manager;
+use super::opening::{Opening, WaitingRun, cancelled, failed_setup, still_running};
 use super::parents::ParentSession;
 use super::restore::Revival;
-use crate::child::{self, ChildPlan};
+use crate::child::{ChildPlan, Opener};
 use crate::failure::Failure;
 use crate::launch::Prepared;
 use crate::output_transcript;
@@ -50,12 +50,14 @@ pub(super) enum ChildState {
         cancel: CancellationToken,
         task: AbortHandle,
     },
+    /// Its session is being read from its file.
+    Opening(Opening),
     Idle(Box<Session>),
 }
 
 impl Child {
     /// Where its transcript is.
-    fn file(&self) -> Option<PathBuf> {
+    pub(super) fn file(&self) -> Option<PathBuf> {
         self.plan.as_ref().and_then(|plan| plan.file.clone())
     }
 
@@ -138,41 +140,45 @@ impl Manager {
         output_transcript::prepare(files, agent, run)
     }
 
-    /// Carries out [`roster::Effect::Start`].
+    /// Carries out [`roster::Effect::Start`]. A session that is on disk is read first, which takes its time; what comes
+    /// for the run meanwhile waits with it.
     pub(super) fn start_child(&mut self, agent: &AgentId, run: u32, prompt: String, steers: Vec<Steer>) {
+        let waiting = WaitingRun { run, prompt, steers };
         let path = self.path_of(agent);
         let Some(child) = self.children.get_mut(agent) else { return };
         let Some(plan) = child.plan.clone() else { return };
         child.revival = None;
         let state = std::mem::replace(&mut child.state, ChildState::Away { file: plan.file.clone() });
-        let session = match state {
-            ChildState::Idle(session) => Ok(*session),
+        match state {
+            ChildState::Idle(session) => self.begin_run(agent, *session, waiting),
+            ChildState::Away { file: None } => {
+                let opener =
+                    Opener::new(&plan, &child.followed, agent, path, None, &self.ports, &self.handle);
+                match opener.build() {
+                    Ok(session) => self.begin_run(agent, session, waiting),
+                    Err(failure) => self.not_started(agent, waiting, failed_setup(&failure)),
+                }
+            }
             ChildState::Away { file } => {
-                child::build(&plan, agent, path, file.as_deref(), &self.ports, &self.handle, &child.followed)
+                let opener =
+                    Opener::new(&plan, &child.followed, agent, path, file, &self.ports, &self.handle);
+                self.open_child(agent, opener, Opening::run(waiting));
+            }
+            ChildState::Opening(mut opening) => {
+                opening.set_run(waiting);
+                child.state = ChildState::Opening(opening);
             }
             running @ ChildState::Running { .. } => {
                 child.state = running;
-                Err(Failure::new(ErrorCode::Internal, "the agent's run before this one has not ended"))
+                self.not_started(agent, waiting, failed_setup(&still_running()));
             }
-        };
-        let mut session = match session {
-            Ok(session) => session,
-            Err(failure) => {
-                let outcome = Outcome {
-                    status: AgentStatus::Error,
-                    ended_by: EndedBy::Itself,
-                    reason: Some(EndReason::Setup),
-                    text: String::new(),
-                    error: Some(failure.to_string()),
-                    usage: Usage::default(),
-                };
-                self.handle.tell({
-                    let agent = agent.clone();
-                    move |_| Input::Settled { agent, run, outcome, progress: roster::Progress::default() }
-                });
-                return;
-            }
-        };
+        }
+    }
+
+    /// Runs an agent whose session is there.
+    pub(super) fn begin_run(&mut self, agent: &AgentId, mut session: Session, waiting: WaitingRun) {
+        let WaitingRun { run, prompt, steers } = waiting;
+        let Some(child) = self.children.get_mut(agent) else { return };
         let handle = session.handle().clone();
         for steer in steers {
             handle.steer(steer_request(steer));
@@ -193,19 +199,31 @@ impl Manager {
     }
 
     pub(super) fn steer_child(&mut self, agent: &AgentId, run: u32, steer: Steer) {
-        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state)
-        else {
-            self.apply(Input::SteersExpired { agent: agent.clone(), run, steers: vec![steer] });
-            return;
+        let expired = match self.children.get_mut(agent).map(|child| &mut child.state) {
+            Some(ChildState::Running { handle, .. }) => {
+                handle.steer(steer_request(steer));
+                None
+            }
+            Some(ChildState::Opening(opening)) => opening.steer(run, steer),
+            _ => Some(steer),
         };
-        handle.steer(steer_request(steer));
+        if let Some(steer) = expired {
+            self.apply(Input::SteersExpired { agent: agent.clone(), run, steers: vec![steer] });
+        }
     }
 
     pub(super) fn unsteer_child(&mut self, call: CallId, agent: &AgentId, steer: SteerId) {
-        let Some(ChildState::Running { handle, .. }) = self.children.get(agent).map(|child| &child.state)
-        else {
-            self.reply(call, Reply::Unsteered { withdrawn: false });
-            return;
+        let handle = match self.children.get_mut(agent).map(|child| &mut child.state) {
+            Some(ChildState::Running { handle, .. }) => handle,
+            Some(ChildState::Opening(opening)) => {
+                let withdrawn = opening.unsteer(&steer);
+                self.reply(call, Reply::Unsteered { withdrawn });
+                return;
+            }
+            _ => {
+                self.reply(call, Reply::Unsteered { withdrawn: false });
+                return;
+            }
         };
         let Some(caller) = self.calls.remove(&call) else { return };
         let answer = handle.unsteer(steer);
@@ -217,15 +235,21 @@ impl Manager {
     }
 
     pub(super) fn cancel_child(&mut self, agent: &AgentId) {
-        let Some(ChildState::Running { cancel, run, progress, .. }) =
-            self.children.get(agent).map(|child| &child.state)
-        else {
-            return;
-        };
-        cancel.cancel();
-        // Should it never be joined, this is the last that is known of it.
-        let (run, progress) = (*run, projection::progress(&progress.borrow()));
-        self.apply(Input::Progress { agent: agent.clone(), run, progress });
+        match self.children.get_mut(agent).map(|child| &mut child.state) {
+            Some(ChildState::Running { cancel, run, progress, .. }) => {
+                cancel.cancel();
+                // Should it never be joined, this is the last that is known of it.
+                let (run, progress) = (*run, projection::progress(&progress.borrow()));
+                self.apply(Input::Progress { agent: agent.clone(), run, progress });
+            }
+            // The reading goes on for those who look at it, and for the next run; this one is over.
+            Some(ChildState::Opening(opening)) => {
+                if let Some(waiting) = opening.take_run() {
+                    self.not_started(agent, waiting, cancelled());
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The task did not end within its grace: it is dropped, which kills what its tools started.
@@ -303,7 +327,7 @@ impl Manager {
     }
 
     /// Keeps the latest settled sessions in memory and lets older ones live on disk, where they have a file.
-    fn let_old_sessions_go(&mut self) {
+    pub(super) fn let_old_sessions_go(&mut self) {
         while self.idle_order.len() > IDLE_SESSIONS {
             let Some(agent) = self.idle_order.pop_front() else { return };
             if self.idle_order.contains(&agent) {
@@ -314,7 +338,9 @@ impl Manager {
                 && !child.followed.load(Ordering::Acquire)
                 && let Some(file) = child.file()
             {
-                child.state = ChildState::Away { file: Some(file) };
+                let idle = std::mem::replace(&mut child.state, ChildState::Away { file: Some(file) });
+                // A long conversation takes a while to be freed.
+                tokio::task::spawn_blocking(move || drop(idle));
             }
         }
     }

@@ -8,6 +8,7 @@ mod children;
 mod fleet;
 mod handle;
 mod journals;
+mod opening;
 mod parents;
 mod prompts;
 mod reports;

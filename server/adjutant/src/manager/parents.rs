@@ -21,11 +21,13 @@ use crate::delegation::text::one_line;
 use crate::failure::Failure;
 use crate::ids;
 use crate::launch::{LaunchContext, run_limits};
-use crate::parent;
+use crate::parent::{self, Opened};
 
 /// The shell's side of a parent session.
 pub(super) struct ParentSession {
     pub(super) handle: SessionHandle,
+    /// When it is there; what it is sent before that waits for it.
+    pub(super) opened: Opened,
     /// What its agents are launched with; replaced when settings change.
     pub(super) context: watch::Sender<Arc<LaunchContext>>,
     pub(super) cancel: CancellationToken,
@@ -78,6 +80,8 @@ pub(crate) struct StartedPrompt {
     pub(crate) prompt: PromptId,
     pub(crate) run: RunId,
     pub(crate) answer: session::Reply<PromptAnswer>,
+    /// Says why there is no answer where the session could not be opened.
+    opened: Opened,
 }
 
 /// A prompt's answer to come. Dropping it takes the prompt back: a queued one is not sent, an active run is aborted.
@@ -108,8 +112,11 @@ impl PromptTicket {
         match answer {
             Some(PromptAnswer::Ended(outcome)) => Ok(Some(outcome)),
             Some(PromptAnswer::Withdrawn) => Ok(None),
-            None => Err(Failure::new(ErrorCode::Failed, "the session ended before the prompt was answered")
-                .hint("open it again; if this repeats, the log has the reason")),
+            None => {
+                self.started.opened.wait().await?;
+                Err(Failure::new(ErrorCode::Failed, "the session ended before the prompt was answered")
+                    .hint("open it again; if this repeats, the log has the reason"))
+            }
         }
     }
 }
@@ -128,7 +135,8 @@ impl Drop for PromptTicket {
 }
 
 impl Manager {
-    /// Opens a session, or finds the open one. What fails is told with its reason.
+    /// Opens a session, or finds the open one. What fails is told with its reason; a session that is read from its file is
+    /// there only when [`Self::opened`] says so, and may fail until then.
     pub(crate) fn open_session(&mut self, open: OpenSession) -> Result<SessionId, Failure> {
         if let Some(id) = open.id.as_ref().filter(|id| self.sessions.contains_key(*id)) {
             self.default_session = Some(id.clone());
@@ -189,20 +197,34 @@ impl Manager {
         // What its agents used under an earlier server counts towards its limit, as what it used itself does.
         let agents = self.roster.agents().filter(|agent| agent.session == id);
         agents.for_each(|agent| built.context.borrow().ledger.remember(agent.usage()));
-        let handle = built.session.handle().clone();
+        let handle = built.handle;
         if open.listener.is_some() {
             handle.watch(true);
         }
-        let persisted = built.lock.is_some();
-        let driver =
-            self.drivers.spawn(parent::drive(built.session, cancel.clone(), open.listener, built.lock));
+        let driver = self.drivers.spawn(built.driver.drive(cancel.clone()));
         self.driven.insert(driver.id(), id.clone());
         self.watch_more();
-        let session =
-            ParentSession { handle, context: built.context, cancel, followed, persisted, updates: None };
+        let session = ParentSession {
+            handle,
+            opened: built.opened,
+            context: built.context,
+            cancel,
+            followed,
+            persisted: built.persisted,
+            updates: None,
+        };
         self.sessions.insert(id.clone(), session);
         self.default_session = Some(id.clone());
         Ok(id)
+    }
+
+    /// Waits until a session is there, or cannot be had.
+    pub(crate) fn opened(
+        &self,
+        session: &SessionId,
+    ) -> Result<impl Future<Output = Result<(), Failure>> + Send + use<>, Failure> {
+        let opened = self.parent(session)?.opened.clone();
+        Ok(async move { opened.wait().await })
     }
 
     /// The session that a request means: the named one, else the one last used, else one that is opened now.
@@ -250,9 +272,10 @@ impl Manager {
             return Err(Failure::bad_param("promptId", message));
         }
         let name = prompt.prompt_id.get_or_insert_with(|| PromptId::new(ids::unique("p"))).clone();
-        let answer = self.parent(&id)?.handle.prompt(prompt);
+        let parent = self.parent(&id)?;
+        let (answer, opened) = (parent.handle.prompt(prompt), parent.opened.clone());
         let run = RunId::new(format!("run-{name}"));
-        let started = StartedPrompt { session: id, run, prompt: name, answer };
+        let started = StartedPrompt { session: id, run, prompt: name, answer, opened };
         self.follow_prompt(&started, tokens.work_done, tokens.updates);
         Ok(started)
     }
@@ -393,10 +416,11 @@ impl Manager {
         id: &SessionId,
     ) -> Result<impl Future<Output = Result<SessionInfo, Failure>> + Send + use<>, Failure> {
         let parent = self.parent(id)?;
-        let info = parent.handle.info();
+        let (info, opened) = (parent.handle.info(), parent.opened.clone());
         let context = Arc::clone(&parent.context.borrow());
         let persisted = parent.persisted;
         Ok(async move {
+            opened.wait().await?;
             let info = info.await.ok_or_else(Failure::gone)?;
             // The file is made by the first prompt or agent.
             let file = info.file.filter(|file| persisted && file.exists());

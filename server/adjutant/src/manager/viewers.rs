@@ -4,13 +4,15 @@ use std::sync::atomic::Ordering;
 
 use protocol::{AgentOpenResult, ErrorCode, SessionSubscribeResult, TranscriptPage};
 use roster::Owner;
-use session::{Page, PageRequest, Session, SessionHandle};
+use session::{Page, PageRequest, SessionHandle};
+use tokio::sync::oneshot;
 use vocab::{AgentId, SessionId};
 
 use super::Manager;
 use super::children::ChildState;
 use super::handle::Target;
-use crate::child;
+use super::opening::Opening;
+use crate::child::Opener;
 use crate::failure::Failure;
 use crate::projection::transcript;
 
@@ -18,10 +20,12 @@ use crate::projection::transcript;
 pub(crate) enum PendingPage {
     Ready(Page),
     Coming(session::Reply<Page>),
+    /// From a session that is being read from its file.
+    Opening(oneshot::Receiver<Result<Page, Failure>>),
 }
 
 impl PendingPage {
-    /// Waits for one turn of the session's loop at most.
+    /// Waits for one turn of the session's loop at most, or until its file has been read.
     pub(crate) async fn page(self) -> Result<Page, Failure> {
         match self {
             Self::Ready(page) => Ok(page),
@@ -29,6 +33,7 @@ impl PendingPage {
                 Failure::new(ErrorCode::ContentModified, "the agent's session changed hands")
                     .hint("ask again")
             }),
+            Self::Opening(page) => page.await.map_err(|_| Failure::gone())?,
         }
     }
 }
@@ -94,22 +99,21 @@ impl Manager {
         if follow {
             child.followed.store(true, Ordering::Release);
         }
-        match &child.state {
+        match &mut child.state {
             ChildState::Running { handle, .. } => {
                 Ok(PendingPage::Coming(if follow { handle.open(request) } else { handle.page(request) }))
             }
             ChildState::Idle(session) => Ok(PendingPage::Ready(session.page(request))),
             ChildState::Away { file: None } => Ok(PendingPage::Ready(Page::default())),
-            ChildState::Away { file: Some(file) } => {
-                let file = file.clone();
-                let followed = &child.followed;
+            ChildState::Opening(opening) => Ok(PendingPage::Opening(opening.page(request))),
+            ChildState::Away { file } => {
                 let plan = child.plan.as_ref().ok_or_else(|| Failure::unknown_agent(agent.as_str()))?;
-                let session: Session =
-                    child::build(plan, agent, path, Some(&file), &self.ports, &self.handle, followed)?;
-                let page = session.page(request);
-                child.state = ChildState::Idle(Box::new(session));
-                self.idle_order.push_back(agent.clone());
-                Ok(PendingPage::Ready(page))
+                let (file, followed) = (file.clone(), &child.followed);
+                let opener = Opener::new(plan, followed, agent, path, file, &self.ports, &self.handle);
+                let mut opening = Opening::default();
+                let page = opening.page(request);
+                self.open_child(agent, opener, opening);
+                Ok(PendingPage::Opening(page))
             }
         }
     }

@@ -180,7 +180,7 @@ async fn another_sessions_file_is_refused() {
     let model = Scripted::new(vec![vec![text("ok")]]);
     let (session, _) = run_with(disk.config(&model), "go").await;
     session.close(ShutdownReason::Quit).await;
-    let config = SessionConfig { id: "s2".into(), ..disk.config(&model) };
+    let config = SessionConfig { seat: crate::Seat::new("s2".into()), ..disk.config(&model) };
     assert!(Session::reopen(config).expect_err("another id").to_string().contains("not a session file"));
 }
 
