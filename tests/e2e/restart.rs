@@ -157,7 +157,7 @@ fn a_long_result_is_whole_after_a_restart() {
         }
         Line::call("get_subagent_result", &arguments)
     };
-    lab.model.script("boss", vec![Line::default(), read(None), read(Some(32 << 10)), Line::text("read")]);
+    lab.model.script("boss", vec![read(None), read(Some(32 << 10)), Line::text("read")]);
     let params = json!({ "resume": session });
     client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
     client.run("[[script boss]]");
