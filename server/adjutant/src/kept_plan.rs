@@ -26,6 +26,8 @@ pub(crate) struct KeptPlan {
     pub(crate) max_turns: u32,
     #[serde(default)]
     pub(crate) isolated: bool,
+    /// The deepest agent of its branch.
+    pub(crate) max_depth: u32,
     #[serde(default)]
     pub(crate) budget: Budget,
 }
@@ -41,6 +43,7 @@ impl KeptPlan {
             mode: plan.mode,
             max_turns: plan.limits.max_turns,
             isolated: plan.isolated,
+            max_depth: plan.max_depth,
             budget: plan.limits.budget,
         }
     }

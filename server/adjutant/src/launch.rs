@@ -389,7 +389,7 @@ impl LaunchContext {
             system_prompt: kept.system_prompt,
             tool_policy: tool_policy(&kept.agent_type),
             depth,
-            max_depth: self.workspace.settings.max_subagent_depth.max(1),
+            max_depth: kept.max_depth,
             isolated: kept.isolated,
             agent_type: kept.agent_type,
             model,

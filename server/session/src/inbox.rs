@@ -119,13 +119,18 @@ impl Session {
         false
     }
 
+    /// Whether there is a reason to look at the boundary again.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.woken || !self.pending.is_empty() || !self.follow_ups.is_empty()
+    }
+
     /// Keeps a run open without a request, until something arrives that is a reason to look again.
     pub(crate) async fn wait_for_command(&mut self, cancel: &CancellationToken) {
         self.progress.update(|progress| {
             progress.waiting_on = Some(WaitingOn::Child);
             progress.tool = None;
         });
-        while !self.woken && self.pending.is_empty() && self.follow_ups.is_empty() {
+        while !self.has_arrived() && !self.closing {
             let command = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return,

@@ -108,8 +108,12 @@ impl Session {
                 continue;
             }
             if self.follow_ups.is_empty() {
-                if !run.cancel.is_cancelled() && self.is_held(&run.cancel).await {
+                if !self.closing && !run.cancel.is_cancelled() && self.is_held(&run.cancel).await {
                     self.wait_for_command(&run.cancel).await;
+                    continue;
+                }
+                // Something may have arrived while that was asked.
+                if self.has_arrived() && !run.cancel.is_cancelled() {
                     continue;
                 }
                 return if run.cancel.is_cancelled() { Boundary::Cancelled } else { Boundary::Stop };

@@ -341,23 +341,26 @@ impl ManagerHandle {
         stopped(self.ask(move |call| Input::StopAll { call, session, by }))
     }
 
-    /// Takes what waits for an owner. `idle`: it would stop now.
+    /// Takes what waits for an owner. `idle`: it would stop now. The batch is made where it is given out, so that an answer
+    /// that nobody takes any more gives its rows back.
     pub(crate) fn drain(
         &self,
         owner: Owner,
         idle: bool,
     ) -> impl Future<Output = Result<Batch, Failure>> + Send {
-        let answer = self.ask(move |call| Input::Drain { call, owner, idle });
-        let manager = self.clone();
-        async move {
-            match answer.await? {
-                Reply::Batch { batch, completions, partial } => {
-                    let manager = (!completions.is_empty()).then_some(manager);
-                    Ok(Batch { completions, partial, id: batch, manager })
-                }
-                _ => Err(Failure::gone()),
+        let (reply, answer) = oneshot::channel();
+        let call = self.next_call();
+        let handle = self.clone();
+        self.post(move |manager| {
+            let (inner, mut given) = oneshot::channel();
+            manager.ask(call, Input::Drain { call, owner, idle }, inner);
+            // The core answers within the input.
+            if let Ok(Reply::Batch { batch, completions, partial }) = given.try_recv() {
+                let manager = (!completions.is_empty()).then_some(handle);
+                let _ = reply.send(Batch { completions, partial, id: batch, manager });
             }
-        }
+        });
+        async { answer.await.map_err(|_| Failure::gone()) }
     }
 }
 
