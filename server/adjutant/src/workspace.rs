@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use model::{Registry, RegistryOptions};
@@ -11,7 +11,7 @@ use project::settings::{self, Settings, SettingsLayer};
 use project::{StateDirs, TrustStore};
 use serde_json::Value;
 use session::environment::{Environment, LocalDisk};
-use session::storage::{SessionLock, SessionsDir, Writer};
+use session::storage::{DiskNews, SessionLock, SessionsDir, Writer};
 use session::{Toolbox, builtin_tools};
 use vocab::SessionId;
 
@@ -70,8 +70,10 @@ pub(crate) struct Sources {
     pub(crate) embedded: Vec<Arc<dyn model::ModelClient>>,
 }
 
+/// Who hears how the disk treats session files, in the writer's thread.
+type DiskListener = Box<dyn Fn(DiskNews) + Send + Sync>;
+
 /// All folders in use.
-#[derive(Debug)]
 pub(crate) struct Workspaces {
     sources: Sources,
     /// The folder that the "yes" of [`Sources::trusted`] was said of.
@@ -80,6 +82,7 @@ pub(crate) struct Workspaces {
     open: BTreeMap<PathBuf, Arc<Workspace>>,
     registry: Option<ReadRegistry>,
     writer: Writer,
+    disk_listener: Arc<OnceLock<DiskListener>>,
     /// Warnings for a person that nobody has been told yet.
     warnings: Vec<String>,
     told: std::collections::BTreeSet<String>,
@@ -88,8 +91,16 @@ pub(crate) struct Workspaces {
 impl Workspaces {
     /// Reads nothing yet: a server that only answers `initialize` touches no file.
     pub(crate) fn new(sources: Sources) -> Self {
-        let writer = Writer::new(|error| tracing::error!(%error, "session history is not being kept"));
+        let listener: Arc<OnceLock<DiskListener>> = Arc::default();
+        let heard = Arc::clone(&listener);
+        let writer = Writer::new(move |news| {
+            tracing::warn!(?news, "a file of a session");
+            if let Some(listener) = heard.get() {
+                listener(news);
+            }
+        });
         Self {
+            disk_listener: listener,
             vouched: sources.folder.clone(),
             sources,
             client: SettingsLayer::default(),
@@ -175,6 +186,11 @@ impl Workspaces {
         let cwd = self.sources.folder.canonicalize().ok()?;
         let folder = SessionsDir::new(self.sources.dirs.sessions()).folder(&cwd);
         Some((cwd, folder))
+    }
+
+    /// Says who hears how the disk treats session files; the first call counts.
+    pub(crate) fn on_disk_news(&self, listener: impl Fn(DiskNews) + Send + Sync + 'static) {
+        let _ = self.disk_listener.set(Box::new(listener));
     }
 
     /// Waits until session files are written.
@@ -293,6 +309,12 @@ impl Workspaces {
 fn connections() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(4_096);
     (limit as usize).saturating_sub(512).max(64)
+}
+
+impl std::fmt::Debug for Workspaces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspaces").field("open", &self.open.keys()).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ use crate::tool::{ToolCallTitle, ToolContext, ToolOutput};
 use crate::toolbox::Tool;
 use crate::updates::UpdateBoard;
 
+/// Characters of a tool's name that are repeated to a model that made it up.
+const NAME_CHARS: usize = 80;
+
 /// What a tool gets to end by itself once its run is cancelled: less than the three seconds in which a stop has to be
 /// over.
 const CANCEL_GRACE: Duration = Duration::from_millis(2_500);
@@ -119,7 +122,10 @@ impl Session {
         };
         let Some(tool) = self.tools.find(name) else {
             let known: Vec<_> = self.tools.definitions().map(|tool| &*tool.name).collect();
-            let text = format!("There is no tool named \"{name}\". You have: {}.", known.join(", "));
+            // A name can be as long as an answer; the model knows what it wrote.
+            let shown: String = name.chars().take(NAME_CHARS).collect();
+            call.title = Arc::new(ToolCallTitle { title: shown.clone(), locations: Vec::new() });
+            let text = format!("There is no tool named \"{shown}\". You have: {}.", known.join(", "));
             call.state = CallState::Faulty(text);
             return call;
         };

@@ -12,6 +12,9 @@ use crate::event::{Delta, SessionEvent};
 /// Between two flushes to a watcher: sixty a second.
 const FLUSH_EVERY: Duration = Duration::from_micros(16_667);
 
+/// Bytes of one piece at most: an event stays a small message, however its text is escaped.
+const PIECE_BYTES: usize = 8 << 10;
+
 /// Lets the first of a burst pass at once and the rest sixty times a second.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -63,25 +66,26 @@ impl Cursor {
         for block in &message.content {
             match block {
                 AssistantBlock::Text { text } => {
-                    if let Some((offset, piece)) = piece(text, text_seen, &mut self.text) {
+                    while let Some((offset, piece)) = piece(text, text_seen, &mut self.text) {
                         emit(SessionEvent::TextDelta(delta(offset, piece)));
                     }
                     text_seen += text.len();
                 }
                 AssistantBlock::Thinking { text, .. } => {
-                    if let Some((offset, piece)) = piece(text, thinking_seen, &mut self.thinking) {
+                    while let Some((offset, piece)) = piece(text, thinking_seen, &mut self.thinking) {
                         emit(SessionEvent::ThinkingDelta(delta(offset, piece)));
                     }
                     thinking_seen += text.len();
                 }
                 AssistantBlock::ToolCall { id, name, arguments } => {
-                    let fresh = self.calls.len() == call_index;
+                    let mut fresh = self.calls.len() == call_index;
                     if fresh {
                         self.calls.push(0);
                     }
                     let told = &mut self.calls[call_index];
                     // A call is told as soon as its name is known, though its arguments are yet to come.
-                    if fresh || *told < arguments.len() {
+                    while fresh || *told < arguments.len() {
+                        fresh = false;
                         let (offset, piece) = piece(arguments, 0, told).unwrap_or((0, ""));
                         emit(SessionEvent::ToolCallDelta {
                             tool_call_id: id.clone(),
@@ -101,14 +105,15 @@ impl Cursor {
     }
 }
 
-/// What lies beyond `told` of a text that begins at `start`, with its offset.
+/// The next of what lies beyond `told` of a text that begins at `start`, with its offset.
 fn piece<'a>(text: &'a str, start: usize, told: &mut usize) -> Option<(usize, &'a str)> {
     let offset = *told;
     let piece = text.get(offset.saturating_sub(start)..)?;
     if offset >= start + text.len() {
         return None;
     }
-    *told = start + text.len();
+    let piece = &piece[..piece.floor_char_boundary(PIECE_BYTES)];
+    *told = offset.max(start) + piece.len();
     Some((offset, piece))
 }
 
@@ -133,6 +138,26 @@ mod tests {
 
     fn text(text: &str) -> AssistantBlock {
         AssistantBlock::Text { text: text.into() }
+    }
+
+    #[test]
+    fn what_comes_at_once_is_told_in_small_pieces() {
+        let long = "é\u{1}".repeat(100_000);
+        let mut cursor = Cursor::default();
+        let call =
+            AssistantBlock::ToolCall { id: "c1".into(), name: "write".into(), arguments: long.clone() };
+        let message =
+            AssistantMessage { content: vec![text(&long), text("end"), call], ..Default::default() };
+        let pieces = told(&mut cursor, &message);
+        assert!(pieces.iter().all(|(_, piece)| serde_json::to_string(piece).unwrap().len() < 60 << 10));
+        let mut whole = (String::new(), String::new());
+        for (offset, piece) in &pieces {
+            let part = if whole.0.len() < long.len() + 3 { &mut whole.0 } else { &mut whole.1 };
+            assert_eq!(*offset, part.len());
+            part.push_str(piece);
+        }
+        assert_eq!(whole, (format!("{long}end"), long));
+        assert_eq!(told(&mut cursor, &message), []);
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub enum EntryBody {
     RunStart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_id: Option<PromptId>,
+        /// Who caused it. Files of earlier versions say it only by their prompts.
+        #[serde(default)]
+        origin: PromptOrigin,
     },
     Prompt {
         #[serde(default, skip_serializing_if = "Option::is_none")]

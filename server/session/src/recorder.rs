@@ -9,7 +9,7 @@ use vocab::{EntryId, Timestamp};
 use crate::config::{Clock, EntrySink, Storage};
 use crate::entry::{Entry, EntryBody, Header};
 use crate::event::{DEFAULT_PAGE, Observer, Page, PageRequest, PartialMessage, SessionEvent};
-use crate::storage::{AppendFile, Durability};
+use crate::storage::{AppendFile, Durability, Gap, parse_entry};
 
 /// Numbers that are skipped when a session is reopened: more than the unstored events, mostly pieces of one message, that
 /// may have followed the last stored entry. A number is never used twice.
@@ -53,9 +53,16 @@ impl Recorder {
 
     /// The head of a file that is yet to be made.
     pub(crate) fn set_header(&mut self, header: Header) {
+        self.mark_gaps(header.clone(), false);
         if self.file.is_some() {
             self.header = Some(Box::new(header));
         }
+    }
+
+    /// Says in the file what it lacks: a notice, and a head where all is gone. `exists`: it was read from there.
+    pub(crate) fn mark_gaps(&self, header: Header, exists: bool) {
+        let Some(file) = &self.file else { return };
+        file.mark_gaps(exists, move |gap| gap_lines(&header, &gap));
     }
 
     /// Goes on after what was stored.
@@ -213,6 +220,38 @@ impl fmt::Debug for Recorder {
 
 fn entry_id(seq: u64) -> EntryId {
     EntryId::new(format!("e{seq}"))
+}
+
+/// What a file has in place of what it lacks.
+pub(crate) fn gap_lines(header: &Header, gap: &Gap<'_>) -> Vec<u8> {
+    let (beside, text) = match gap {
+        Gap::Lost { lines, first } => {
+            (*first, format!("{lines} entries are missing here: the disk did not take them."))
+        }
+        Gap::Removed { next } => {
+            (*next, "This file was removed while its session was open: what was in it is gone.".to_owned())
+        }
+    };
+    let mut lines = Vec::new();
+    // The first line of a session that never had one is its head itself.
+    let Some(near) = parse_entry(beside.trim_ascii_end()) else { return lines };
+    if matches!(gap, Gap::Removed { .. }) || matches!(near.body, EntryBody::Header(_)) {
+        let body = EntryBody::Header(header.clone());
+        lines.extend(
+            line_of(&Entry { id: entry_id(0), seq: 0, at: near.at, run: 0, body }).unwrap_or_default(),
+        );
+    }
+    // A number that is used in no other line: of the first that is missing, or one between two that are used.
+    let id = EntryId::new(format!("{}-gap", near.id));
+    let notice = Entry {
+        id,
+        seq: near.seq,
+        at: near.at,
+        run: near.run,
+        body: EntryBody::Notice { text: text.into() },
+    };
+    lines.extend(line_of(&notice).unwrap_or_default());
+    lines
 }
 
 fn line_of(entry: &Entry) -> Option<Vec<u8>> {

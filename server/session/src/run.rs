@@ -15,7 +15,7 @@ use crate::history::ABORTED;
 use crate::inbox::{Pending, steer_event};
 use crate::ledger::Tally;
 use crate::limits::Guard;
-use crate::message::{Delivery, Prompt, SteerRequest};
+use crate::message::{Delivery, Prompt, PromptOrigin, SteerRequest};
 use crate::progress::RunProgress;
 use crate::session::{Active, Session};
 
@@ -149,7 +149,9 @@ impl Session {
                 ..RunProgress::default()
             };
         });
-        let body = EntryBody::RunStart { prompt_id: prompt_id.clone() };
+        // What is delivered to an idle session starts a run too; nobody prompted it then.
+        let origin = prompt.map_or(PromptOrigin::Extension, |prompt| prompt.origin);
+        let body = EntryBody::RunStart { prompt_id: prompt_id.clone(), origin };
         self.recorder.record(number, body, |entry| SessionEvent::RunStart { entry });
         let mut run = RunState {
             number,

@@ -115,6 +115,7 @@ impl Session {
         }
         let (mut session, handle) = Self::build(config, StartReason::Reopened)?;
         session.title = session.title.or_else(|| loaded.title());
+        session.recorder.mark_gaps(loaded.header.clone(), true);
         let entries: Vec<_> =
             loaded.entries.into_iter().filter(|entry| !matches!(entry.body, EntryBody::Header(_))).collect();
         session.restore(entries);

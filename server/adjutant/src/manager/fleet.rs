@@ -7,8 +7,8 @@ use protocol::{
     AgentCompletedParams, AgentSummary, AgentUpdate, ErrorCode, FleetChangedParams, FleetListParams,
     FleetListResult, Gate, Limits,
 };
-use roster::Completion;
-use vocab::{AgentId, AgentStatus, Timestamp};
+use roster::{AgentRecord, Completion};
+use vocab::{AgentId, AgentStatus, SessionId, Timestamp};
 
 use super::{Manager, Ports};
 use crate::failure::Failure;
@@ -248,10 +248,29 @@ impl Manager {
         PagedList { key: None, revision: self.fleet.revision, until: now.plus_ms(PAGES_KEPT_MS), agents }
     }
 
+    /// The row of an agent of this server, with what binds it at present.
+    pub(super) fn row(&self, record: &AgentRecord) -> AgentSummary {
+        let mut row = projection::summary(&self.roster, record);
+        // Its session may have been narrowed since it was launched.
+        if let Some(parent) = self.sessions.get(&record.session) {
+            row.permission_mode = row.permission_mode.min(parent.context.borrow().mode());
+        }
+        row
+    }
+
+    /// Another mode binds the agents of a session.
+    pub(super) fn mode_changed(&mut self, session: &SessionId) {
+        let live = self.roster.agents_of(session).filter(|agent| !agent.status().is_final());
+        let live: Vec<_> = live.map(|agent| agent.id.clone()).collect();
+        for agent in live {
+            self.row_changed(&agent);
+        }
+    }
+
     /// An agent's row.
     pub(crate) fn summary(&self, agent: &AgentId) -> Option<AgentSummary> {
         match self.roster.agent(agent) {
-            Some(record) => Some(projection::summary(&self.roster, record)),
+            Some(record) => Some(self.row(record)),
             None => self.restored.elsewhere(agent).cloned(),
         }
     }
@@ -268,15 +287,12 @@ impl Manager {
 
     /// Counts of agents for a ping and a summary.
     pub(crate) fn counts(&self) -> protocol::AgentCounts {
-        let mut counts = protocol::AgentCounts::default();
-        for agent in self.roster.agents() {
-            match agent.status() {
-                AgentStatus::Queued => counts.queued += 1,
-                AgentStatus::Running | AgentStatus::Stopping => counts.running += 1,
-                _ => counts.finished += 1,
-            }
+        let counts = self.roster.counts(None);
+        protocol::AgentCounts {
+            queued: counts.queued,
+            running: counts.running + counts.stopping,
+            finished: counts.finished,
         }
-        counts
     }
 
     pub(crate) fn session_count(&self) -> u32 {

@@ -5,6 +5,7 @@
 //! person, the disk) happens in a task of its own and comes back as another input.
 
 mod children;
+mod disk;
 mod fleet;
 mod handle;
 mod journals;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use vocab::{AgentId, PromptId, SessionId, SteerId};
 
 use self::children::{Child, ChildExit};
+use self::disk::DiskTrouble;
 use self::fleet::FleetFeed;
 use self::handle::Job;
 pub(crate) use self::handle::{Launched, ManagerHandle, RunState, Target, Ticket};
@@ -101,6 +103,7 @@ pub(crate) struct Manager {
     /// The ids that the client gave to prompts: each names one.
     prompt_ids: BTreeSet<PromptId>,
     watcher: Option<project::Watcher>,
+    disk_trouble: DiskTrouble,
     /// Parent of every token: its cancel ends everything.
     process: CancellationToken,
     /// Woken when the last driver and run have ended after a shutdown.
@@ -111,6 +114,8 @@ pub(crate) struct Manager {
 pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> + Send) {
     let (handle, inbox) = ManagerHandle::new();
     let fleet = FleetFeed::new(&ports);
+    let heard = handle.clone();
+    ports.workspaces.on_disk_news(move |news| heard.post(move |manager| manager.disk_news(news)));
     let manager = Manager {
         handle: handle.clone(),
         roster: Roster::new(),
@@ -135,6 +140,7 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
         followed_prompts: FollowedPrompts::new(),
         prompt_ids: BTreeSet::new(),
         watcher: None,
+        disk_trouble: DiskTrouble::default(),
         process: CancellationToken::new(),
         ending: false,
     };

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
-use roster::{Input, Owner};
+use roster::{AgentRecord, Input, Owner};
 use session::{
     Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError};
 use tokio_util::sync::CancellationToken;
-use vocab::{
-    AgentStatus, Budget, DeliveryState, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel,
-};
+use vocab::{Budget, PermissionMode, PromptId, RunId, SessionId, SteerId, ThinkingLevel};
 
 use super::{ClosedSession, Manager};
 use crate::delegation::text::one_line;
@@ -349,9 +347,12 @@ impl Manager {
     }
 
     fn background_running(&self, session: &SessionId) -> u32 {
-        let live = |status: AgentStatus| !status.is_final();
-        let agents = self.roster.agents().filter(|agent| agent.session == *session);
-        agents.filter(|agent| agent.is_background() && live(agent.status())).count() as u32
+        let counts = self.roster.counts(Some(session));
+        if counts.queued + counts.running + counts.stopping == 0 {
+            return 0;
+        }
+        let live = |agent: &&AgentRecord| agent.is_background() && !agent.status().is_final();
+        self.roster.agents_of(session).filter(live).count() as u32
     }
 
     /// Closes a session and stops its agents. Its file stays.
@@ -404,10 +405,9 @@ impl Manager {
     pub(crate) fn is_at_rest(&self, session: &SessionId) -> bool {
         let Some(parent) = self.sessions.get(session) else { return true };
         let idle = !parent.handle.progress().borrow().active;
-        let mut agents = self.roster.agents().filter(|agent| agent.session == *session);
-        let done = |delivery| !matches!(delivery, Some(DeliveryState::Pending | DeliveryState::Held));
-        idle && agents
-            .all(|agent| agent.status().is_final() && (done(agent.delivery()) || !agent.wakes_model()))
+        let counts = self.roster.counts(Some(session));
+        let live = counts.queued + counts.running + counts.stopping;
+        idle && live == 0 && !self.roster.outstanding(&Owner::Session(session.clone()))
     }
 
     /// What a client is told of a session; the numbers come from the session itself.
@@ -442,7 +442,7 @@ impl Manager {
 
     /// Settings, trust or models have changed: sessions see them from now on.
     pub(crate) fn reconfigure(&mut self) {
-        let mut limits = Vec::new();
+        let (mut limits, mut narrowed) = (Vec::new(), Vec::new());
         for (id, parent) in &self.sessions {
             let old = Arc::clone(&parent.context.borrow());
             let Ok(workspace) = self.ports.workspaces.of(Some(&old.workspace.folder)) else { continue };
@@ -452,11 +452,17 @@ impl Manager {
             }
             parent.handle.set_limits(run_limits(&context.workspace.settings, 0, Budget::default()));
             context.set_ledger();
+            if old.mode() != context.mode() {
+                narrowed.push(id.clone());
+            }
             limits.push((id.clone(), context.limits()));
             parent.context.send_replace(context);
         }
         for (session, limits) in limits {
             self.apply(Input::SetLimits { session, limits });
+        }
+        for session in narrowed {
+            self.mode_changed(&session);
         }
     }
 

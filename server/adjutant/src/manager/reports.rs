@@ -52,7 +52,7 @@ impl Manager {
 
     /// All rows, in the order in which the agents were made.
     pub(crate) fn summaries(&self) -> Vec<AgentSummary> {
-        self.roster.agents().map(|agent| projection::summary(&self.roster, agent)).collect()
+        self.roster.agents().map(|agent| self.row(agent)).collect()
     }
 
     /// The rows of what one owner has started, in the order in which they were made.

@@ -20,6 +20,9 @@ const INLINE_BYTES: usize = 32 << 10;
 /// Text of a delta or a partial message that is sent at once.
 const PARTIAL_BYTES: usize = 16 << 10;
 
+/// Characters of a steer that are told.
+const STEER_CHARS: usize = 4 << 10;
+
 /// A page of a transcript. `owner` is the document of the transcript's session, such as `adjutant://agent/a-1`.
 pub(crate) fn page(page: &Page, owner: &str) -> TranscriptPage {
     TranscriptPage {
@@ -65,7 +68,7 @@ pub(crate) fn entry(stored: &session::Entry, owner: &str) -> Option<Entry> {
             seq,
             at,
             run,
-            text: content_text(message),
+            text: shortened(&content_text(message)),
             author: steer_author(*author),
             steer_id: steer_id.clone(),
         },
@@ -213,20 +216,20 @@ impl Events {
             From::PromptStarted { prompt_id } => SessionEvent::PromptStarted { prompt_id },
             From::PromptWithdrawn { prompt_id } => SessionEvent::PromptWithdrawn { prompt_id },
             From::SteerQueued(SteerEvent { steer_id, text, author }) => {
-                SessionEvent::SteerQueued { steer_id, text: text.to_string(), author: steer_author(author) }
+                SessionEvent::SteerQueued { steer_id, text: shortened(&text), author: steer_author(author) }
             }
             From::SteerDelivered(SteerEvent { steer_id, text, author }) => SessionEvent::SteerDelivered {
                 steer_id,
-                text: text.to_string(),
+                text: shortened(&text),
                 author: steer_author(author),
             },
             From::SteerWithdrawn(SteerEvent { steer_id, text, author }) => SessionEvent::SteerWithdrawn {
                 steer_id,
-                text: text.to_string(),
+                text: shortened(&text),
                 author: steer_author(author),
             },
             From::SteerExpired(SteerEvent { steer_id, text, author }) => {
-                SessionEvent::SteerExpired { steer_id, text: text.to_string(), author: steer_author(author) }
+                SessionEvent::SteerExpired { steer_id, text: shortened(&text), author: steer_author(author) }
             }
             From::Retry(retry) => SessionEvent::Retry {
                 attempt: retry.attempt,
@@ -283,13 +286,21 @@ impl Events {
     }
 }
 
+/// A steer as it is told: a long one by its beginning, since no message may be long. The model gets all of it.
+fn shortened(text: &str) -> String {
+    match clip(text, STEER_CHARS) {
+        (whole, false) => whole.to_owned(),
+        (beginning, true) => format!("{beginning}…"),
+    }
+}
+
 fn run_start(entry: &session::Entry) -> SessionEvent {
-    let prompt_id = match &entry.body {
-        EntryBody::RunStart { prompt_id } => prompt_id.clone(),
-        _ => None,
+    let (prompt_id, origin) = match &entry.body {
+        EntryBody::RunStart { prompt_id, origin } => (prompt_id.clone(), *origin),
+        _ => (None, PromptOrigin::default()),
     };
     let run_id = prompt_id.as_ref().map(|prompt| RunId::new(format!("run-{prompt}")));
-    SessionEvent::RunStart { run: entry.run, run_id, prompt_id, author: Author::User }
+    SessionEvent::RunStart { run: entry.run, run_id, prompt_id, author: prompt_author(origin) }
 }
 
 fn run_end(entry: &session::Entry) -> Option<SessionEvent> {

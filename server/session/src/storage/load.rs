@@ -180,7 +180,7 @@ pub(super) fn read_header(path: &Path) -> Result<Option<Header>, StorageError> {
 }
 
 /// An entry; of an unknown kind where only the common fields fit.
-pub(super) fn parse_entry(line: &[u8]) -> Option<Entry> {
+pub(crate) fn parse_entry(line: &[u8]) -> Option<Entry> {
     #[derive(Deserialize)]
     struct Common {
         id: EntryId,

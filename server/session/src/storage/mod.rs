@@ -5,6 +5,7 @@ mod list;
 mod load;
 mod lock;
 mod writer;
+mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -14,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 pub use layout::{SessionPaths, SessionsDir};
 pub use list::{SessionSummary, list};
+pub(crate) use load::parse_entry;
 pub use load::{LoadReport, LoadedSession, load_lines, load_session};
 pub use lock::SessionLock;
-pub use writer::{AppendFile, Durability, WriteError, Writer};
+pub use writer::{AppendFile, DiskNews, Durability, Gap, Writer};
 
 /// Why state on disk cannot be used.
 #[derive(Debug, thiserror::Error)]

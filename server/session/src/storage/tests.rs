@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use model::Message;
 use tempfile::tempdir;
 use vocab::{SessionId, ThinkingLevel, Timestamp};
 
-use super::{Durability, SessionLock, SessionPaths, SessionsDir, StorageError, Writer, list, load_session};
+use super::{SessionLock, SessionPaths, SessionsDir, StorageError, Writer, list, load_session};
 use crate::entry::{Entry, EntryBody, FORMAT_VERSION, Header};
 use crate::message::PromptOrigin;
+
+mod refusing;
 
 fn line(seq: u64, body: EntryBody) -> Vec<u8> {
     let entry = Entry { id: format!("e{seq}").into(), seq, at: Timestamp(1_000 + seq), run: 1, body };
@@ -169,32 +170,6 @@ async fn many_files_share_few_descriptors() {
         file.close();
     }
     writer.flush().await;
-}
-
-#[tokio::test]
-async fn a_disk_that_refuses_is_reported_once_and_answers() {
-    let folder = tempdir().unwrap();
-    let blocked = folder.path().join("blocked");
-    fs::write(&blocked, "a file where a folder should be").unwrap();
-    let errors: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = Arc::clone(&errors);
-    let writer = Writer::new(move |error| seen.lock().unwrap().push(error.to_string()));
-    let file = writer.file(blocked.join("session.jsonl"));
-    let refused = Arc::new(AtomicUsize::new(0));
-    for _ in 0..3 {
-        let refused = Arc::clone(&refused);
-        file.append_then(b"x\n".to_vec(), Durability::Synced, move |taken| {
-            refused.fetch_add(usize::from(!taken), Ordering::Relaxed);
-        });
-        writer.flush().await;
-    }
-    assert_eq!(refused.load(Ordering::Relaxed), 3);
-    assert_eq!(errors.lock().unwrap().len(), 1, "{errors:?}");
-
-    fs::remove_file(&blocked).unwrap();
-    file.append(b"y\n".to_vec());
-    writer.flush().await;
-    assert_eq!(fs::read_to_string(file.path()).unwrap(), "y\n", "it goes on once the disk does");
 }
 
 #[tokio::test]

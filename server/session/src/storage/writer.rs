@@ -1,31 +1,25 @@
 //! The one thread that appends to files. Whatever waits for a file goes out in one write.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
 use tokio::sync::oneshot;
 
-use super::layout::private_dir;
+use super::writing::WriterThread;
 
-/// Files that are open at one time: children and their sockets may be 10,000, descriptors are not.
-const OPEN_FILES: usize = 64;
 /// Bytes that may wait for a disk that does not answer; what comes beyond them is lost, and reported.
 const WAITING_BYTES: usize = 256 << 20;
-/// Bytes gathered before they are written.
-const BATCH_BYTES: usize = 4 << 20;
+/// Bytes that are kept of files that refuse them, all files together; what comes beyond them is lost, and marked.
+const HELD_BYTES: usize = 64 << 20;
 
-type Done = Box<dyn FnOnce(bool) + Send>;
-type OnError = Arc<dyn Fn(&WriteError) + Send + Sync>;
+pub(super) type Done = Box<dyn FnOnce(bool) + Send>;
+type OnNews = Arc<dyn Fn(DiskNews) + Send + Sync>;
+type MarkGap = Box<dyn Fn(Gap<'_>) -> Vec<u8> + Send + Sync>;
 
 /// What has to have happened when an append is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,12 +30,24 @@ pub enum Durability {
     Synced,
 }
 
-/// Lines that a disk refused. Reported once for each file until it takes lines again.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("cannot write {}: {message}; its history is not kept for now", path.display())]
-pub struct WriteError {
-    pub path: PathBuf,
-    pub message: String,
+/// How a file fares, told once for each change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskNews {
+    /// It refuses lines. They are kept and tried again, as long as there is room for them.
+    Refused { path: PathBuf, message: String },
+    /// It takes lines again, and has those that were kept. `lost` lines found no room.
+    Recovered { path: PathBuf, lost: u64 },
+    /// Somebody removed it. What follows goes into a new one.
+    Removed { path: PathBuf },
+}
+
+/// What a file lacks. Its owner says how that is marked, in lines of the file's own kind.
+#[derive(Debug)]
+pub enum Gap<'a> {
+    /// Lines that were lost; `first` is the first of them.
+    Lost { lines: u64, first: &'a [u8] },
+    /// Everything before `next`, the first line of a new file.
+    Removed { next: &'a [u8] },
 }
 
 /// The writer of a process. Clones are the same; its thread starts with the first append and ends with the last clone.
@@ -54,28 +60,57 @@ struct Shared {
     jobs: OnceLock<Sender<Job>>,
     waiting: Arc<AtomicUsize>,
     next_file: AtomicU64,
-    on_error: OnError,
+    held: usize,
+    on_news: OnNews,
 }
 
-enum Job {
-    Append { file: Arc<FileKey>, line: Vec<u8>, durability: Durability, done: Option<Done> },
+pub(super) enum Job {
+    Append {
+        file: Arc<FileKey>,
+        line: Vec<u8>,
+        durability: Durability,
+        done: Option<Done>,
+    },
+    /// Lines of the file found no room in the queue, the first of them this one.
+    Lost {
+        file: Arc<FileKey>,
+        first: Vec<u8>,
+    },
     Close(Arc<FileKey>),
     Flush(Done),
 }
 
-struct FileKey {
-    number: u64,
-    path: PathBuf,
+pub(super) struct FileKey {
+    pub(super) number: u64,
+    pub(super) path: PathBuf,
+    /// Whether it has a line, as far as this writer knows.
+    pub(super) begun: AtomicBool,
+    /// Lines that were lost before they reached the writer's thread.
+    pub(super) lost: AtomicU64,
+    mark: OnceLock<MarkGap>,
+}
+
+impl FileKey {
+    /// What goes into the file in place of what it lacks.
+    pub(super) fn mark(&self, gap: Gap<'_>) -> Vec<u8> {
+        self.mark.get().map(|mark| mark(gap)).unwrap_or_default()
+    }
 }
 
 impl Writer {
-    /// `on_error` is called in the writer's thread.
-    pub fn new(on_error: impl Fn(&WriteError) + Send + Sync + 'static) -> Self {
+    /// `on_news` is called in the writer's thread, or in that of an append that finds no room.
+    pub fn new(on_news: impl Fn(DiskNews) + Send + Sync + 'static) -> Self {
+        Self::holding(HELD_BYTES, on_news)
+    }
+
+    /// As [`new`](Self::new), with room for so many bytes of files that refuse them.
+    pub(super) fn holding(held: usize, on_news: impl Fn(DiskNews) + Send + Sync + 'static) -> Self {
         let shared = Shared {
             jobs: OnceLock::new(),
             waiting: Arc::default(),
             next_file: AtomicU64::new(1),
-            on_error: Arc::new(on_error),
+            held,
+            on_news: Arc::new(on_news),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -83,10 +118,17 @@ impl Writer {
     /// A file to append to. Nothing is touched yet: it and its folder are made by the first append.
     pub fn file(&self, path: impl Into<PathBuf>) -> AppendFile {
         let number = self.shared.next_file.fetch_add(1, Ordering::Relaxed);
-        AppendFile { key: Arc::new(FileKey { number, path: path.into() }), writer: self.clone() }
+        let key = FileKey {
+            number,
+            path: path.into(),
+            begun: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+            mark: OnceLock::new(),
+        };
+        AppendFile { key: Arc::new(key), writer: self.clone() }
     }
 
-    /// Waits until everything that was appended before has been written, or refused.
+    /// Waits until everything that was appended before has been written, or refused. What was refused before is tried again.
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.shared.jobs.get().is_some() {
@@ -112,12 +154,8 @@ impl Writer {
     fn send(&self, job: Job) {
         let jobs = self.shared.jobs.get_or_init(|| {
             let (sender, receiver) = channel();
-            let thread = WriterThread {
-                open: Vec::new(),
-                refused: HashSet::new(),
-                waiting: Arc::clone(&self.shared.waiting),
-                on_error: Arc::clone(&self.shared.on_error),
-            };
+            let on_news = Arc::clone(&self.shared.on_news);
+            let thread = WriterThread::new(Arc::clone(&self.shared.waiting), self.shared.held, on_news);
             let spawned =
                 thread::Builder::new().name("session-writer".into()).spawn(move || thread.run(&receiver));
             if let Err(error) = spawned {
@@ -130,7 +168,7 @@ impl Writer {
     }
 }
 
-/// A writer whose errors are only logged.
+/// A writer whose news is only logged.
 impl Default for Writer {
     fn default() -> Self {
         Self::new(|_| {})
@@ -155,12 +193,20 @@ impl AppendFile {
         &self.key.path
     }
 
+    /// Says how lines that the file lacks are marked in it; `exists`: it has lines already. The first call counts.
+    pub fn mark_gaps(&self, exists: bool, mark: impl Fn(Gap<'_>) -> Vec<u8> + Send + Sync + 'static) {
+        if self.key.mark.set(Box::new(mark)).is_ok() && exists {
+            self.key.begun.store(true, Ordering::Release);
+        }
+    }
+
     /// Appends `line`, which must end with its line feed. Never waits.
     pub fn append(&self, line: Vec<u8>) {
         self.submit(line, Durability::Written, None);
     }
 
-    /// As [`append`](Self::append); `done` is called in the writer's thread, with whether the disk took it.
+    /// As [`append`](Self::append); `done` is called in the writer's thread, with whether the disk took it. A line that it
+    /// refused is kept all the same, and written once the disk takes lines again; nobody is told of that.
     pub fn append_then(
         &self,
         line: Vec<u8>,
@@ -185,10 +231,14 @@ impl AppendFile {
     fn submit(&self, line: Vec<u8>, durability: Durability, done: Option<Done>) {
         let shared = &self.writer.shared;
         let waiting = shared.waiting.fetch_add(line.len(), Ordering::AcqRel);
-        if waiting > WAITING_BYTES {
+        // Once one line is lost, those after it are too, until the gap has its place in the file.
+        if waiting > WAITING_BYTES || self.key.lost.load(Ordering::Acquire) > 0 {
             shared.waiting.fetch_sub(line.len(), Ordering::AcqRel);
-            let message = "the disk does not answer".to_owned();
-            (shared.on_error)(&WriteError { path: self.key.path.clone(), message });
+            if self.key.lost.fetch_add(1, Ordering::AcqRel) == 0 {
+                let message = "the disk does not answer".to_owned();
+                (shared.on_news)(DiskNews::Refused { path: self.key.path.clone(), message });
+                self.writer.send(Job::Lost { file: Arc::clone(&self.key), first: line });
+            }
             if let Some(done) = done {
                 done(false);
             }
@@ -202,126 +252,4 @@ impl fmt::Debug for AppendFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AppendFile").field(&self.key.path).finish()
     }
-}
-
-struct WriterThread {
-    /// The last used is last.
-    open: Vec<OpenFile>,
-    /// Files that refused their last write.
-    refused: HashSet<u64>,
-    waiting: Arc<AtomicUsize>,
-    on_error: OnError,
-}
-
-struct OpenFile {
-    number: u64,
-    file: File,
-    len: u64,
-}
-
-/// What waits for one file.
-struct Batch {
-    file: Arc<FileKey>,
-    bytes: Vec<u8>,
-    durability: Durability,
-    done: Vec<Done>,
-}
-
-impl WriterThread {
-    fn run(mut self, jobs: &Receiver<Job>) {
-        while let Ok(first) = jobs.recv() {
-            let mut batches: Vec<Batch> = Vec::new();
-            let mut by_number: HashMap<u64, usize> = HashMap::new();
-            let mut flushed = Vec::new();
-            let mut closed = Vec::new();
-            let mut gathered = 0;
-            let mut next = Some(first);
-            while let Some(job) = next {
-                match job {
-                    Job::Append { file, line, durability, done } => {
-                        gathered += line.len();
-                        let index = *by_number.entry(file.number).or_insert(batches.len());
-                        if index == batches.len() {
-                            batches.push(Batch { file, bytes: line, durability, done: Vec::new() });
-                        } else {
-                            batches[index].bytes.extend_from_slice(&line);
-                        }
-                        let batch = &mut batches[index];
-                        batch.durability = batch.durability.max(durability);
-                        batch.done.extend(done);
-                    }
-                    Job::Close(file) => closed.push(file.number),
-                    Job::Flush(done) => flushed.push(done),
-                }
-                next = if gathered < BATCH_BYTES { jobs.try_recv().ok() } else { None };
-            }
-            for batch in batches {
-                self.write(batch);
-            }
-            self.open.retain(|open| !closed.contains(&open.number));
-            for done in flushed {
-                done(true);
-            }
-        }
-    }
-
-    fn write(&mut self, batch: Batch) {
-        let result = self.try_write(&batch);
-        self.waiting.fetch_sub(batch.bytes.len(), Ordering::AcqRel);
-        let number = batch.file.number;
-        if let Err(error) = &result {
-            tracing::warn!(path = %batch.file.path.display(), %error, "an append failed");
-            if self.refused.insert(number) {
-                (self.on_error)(&WriteError { path: batch.file.path.clone(), message: error.to_string() });
-            }
-        } else {
-            self.refused.remove(&number);
-        }
-        for done in batch.done {
-            done(result.is_ok());
-        }
-    }
-
-    fn try_write(&mut self, batch: &Batch) -> io::Result<()> {
-        let mut open = match self.open.iter().position(|open| open.number == batch.file.number) {
-            Some(index) => self.open.remove(index),
-            None => open(&batch.file)?,
-        };
-        let written = open.file.write_all(&batch.bytes).and_then(|()| match batch.durability {
-            Durability::Written => Ok(()),
-            Durability::Synced => open.file.sync_data(),
-        });
-        match written {
-            Ok(()) => open.len += batch.bytes.len() as u64,
-            // A part of a line must not be glued to the next one. The file is opened anew for that one.
-            Err(error) => {
-                let _ = open.file.set_len(open.len);
-                return Err(error);
-            }
-        }
-        if self.open.len() >= OPEN_FILES {
-            self.open.remove(0);
-        }
-        self.open.push(open);
-        Ok(())
-    }
-}
-
-fn open(key: &FileKey) -> io::Result<OpenFile> {
-    let options = || {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        options
-    };
-    let file = match options().open(&key.path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(folder) = key.path.parent() {
-                private_dir(folder)?;
-            }
-            options().open(&key.path)?
-        }
-        opened => opened?,
-    };
-    let len = file.metadata()?.len();
-    Ok(OpenFile { number: key.number, file, len })
 }
