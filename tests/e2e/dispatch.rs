@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use support::client::{Introduction, StdioClient};
 use support::fake_model::Line;
 use support::lab::{ANTHROPIC, Lab, MODEL};
-use vocab::{AgentStatus, ThinkingLevel};
+use vocab::{AgentStatus, DeliveryState, EndReason, ThinkingLevel};
 
 /// What the model was told about one call.
 struct Told {
@@ -286,5 +286,35 @@ fn equal_launches_have_names_of_their_own() {
     handles.sort();
     handles.dedup();
     assert_eq!(handles.len(), 3, "{handles:?}");
+    client.finish();
+}
+
+#[test]
+fn a_folder_that_is_gone_is_an_error_of_that_agent_and_the_queue_moves_on() {
+    let lab = Lab::new();
+    lab.settings(&json!({ "maxConcurrent": 1 }));
+    super::waiting(&lab.model, "first");
+    lab.model.script("kid", vec![Line::text("I ran")]);
+    let mut client = start(&lab);
+    client.spawn_agent("[[script first]]");
+    let queued: Vec<_> = (0..2).map(|_| client.spawn_agent("[[script kid]]").agent_id).collect();
+    let steer = json!({ "agentId": queued[0], "message": "and hurry" });
+    client.request::<method::AgentSteer>(&serde_json::from_value(steer).unwrap());
+    let away = lab.work().with_extension("gone");
+    std::fs::rename(lab.work(), &away).unwrap();
+    lab.model.open_gate("first");
+    for agent in &queued {
+        let row = client.wait_agent(agent, "has ended", |row| row.status.is_final());
+        assert_eq!((row.status, row.reason), (AgentStatus::Error, Some(EndReason::Setup)), "{row:?}");
+        assert!(row.error.is_some_and(|error| error.contains("folder")));
+    }
+    assert!(lab.model.requests_of("kid").is_empty(), "it asked nothing");
+    std::fs::rename(&away, lab.work()).unwrap();
+    client.wait_agent(&queued[1], "can be told", |row| row.delivery == Some(DeliveryState::Pending));
+    client.run("[[script none]] what became of them?");
+    let asked =
+        lab.model.requests().into_iter().rfind(|record| record.text().contains("what became of them?"));
+    let text = asked.expect("the prompt was asked").text();
+    assert!(text.contains("is not there any more") && text.contains("and hurry"), "{text}");
     client.finish();
 }

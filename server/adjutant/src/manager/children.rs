@@ -150,6 +150,15 @@ impl Manager {
         child.revival = None;
         let state = std::mem::replace(&mut child.state, ChildState::Away { file: plan.file.clone() });
         match state {
+            ChildState::Idle(_) | ChildState::Away { .. } if !plan.workspace.folder.is_dir() => {
+                child.state = state;
+                let gone = format!("its folder {} is not there any more", plan.workspace.folder.display());
+                self.not_started(
+                    agent,
+                    waiting,
+                    failed_setup(&Failure::new(protocol::ErrorCode::Failed, gone)),
+                );
+            }
             ChildState::Idle(session) => self.begin_run(agent, *session, waiting),
             ChildState::Away { file: None } => {
                 let opener =
