@@ -17,6 +17,7 @@ mod long_sessions;
 mod nested;
 mod outcomes;
 mod permissions;
+mod permits;
 mod processes;
 mod prompt;
 mod providers;

@@ -74,6 +74,21 @@ fn a_failure_gives_its_reason_first_and_then_what_there_was() {
 }
 
 #[test]
+fn an_answer_that_was_cut_at_its_longest_counts_if_it_says_anything() {
+    let (text, row) = told(vec![Line::text("most of it").too_long()]);
+    assert_eq!(row.status, AgentStatus::Completed, "{row:?}");
+    assert!(text.ends_with("\n\nmost of it"), "{text}");
+    let (text, row) = told(vec![Line::default().too_long()]);
+    assert_eq!(row.status, AgentStatus::Error, "{row:?}");
+    assert!(text.starts_with("Agent failed: ") && text.contains("output limit"), "{text}");
+    // Calls of a cut message do not run, whatever they look like.
+    let call = Line::text("I will").and_call("bash", &json!({ "command": "touch ran" })).too_long();
+    let (text, row) = told(vec![call, Line::text("instead, words")]);
+    assert_eq!(row.status, AgentStatus::Completed, "{row:?}");
+    assert!(text.ends_with("\n\ninstead, words") || text.ends_with("\n\nI will"), "{text}");
+}
+
+#[test]
 fn a_limit_is_no_completion_in_the_words_either() {
     let calls = (0..9).map(|_| Line::text("still at it").and_call("ls", &ls()));
     let lab = Lab::new();

@@ -236,3 +236,135 @@ fn the_end_of_the_server_takes_everything_with_it() {
     assert!(house.client.wait_end(Duration::from_secs(2)).success());
     assert!(house.lab.processes().is_empty());
 }
+
+/// Names of a family: `boss` has called `lead`, which has `worker` in the foreground and `helper` beside it; `other` is no
+/// relative.
+const FAMILY: [&str; 4] = ["lead", "worker", "helper", "other"];
+
+/// A lead (in the background or not) that waits for its children, and an agent beside it.
+fn family(background: bool) -> (Lab, StdioClient, Pending<PromptResult>) {
+    let lab = Lab::new();
+    lab.write_home("agents/lead.md", "---\nname: lead\nallowed_subagents: all\n---\nYou lead.\n");
+    let call = |name: &str, agent_type: &str, background: bool| {
+        let mut arguments = super::agent(&format!("[[script {name}]]"), background);
+        (arguments["description"], arguments["subagent_type"]) = (name.into(), agent_type.into());
+        arguments
+    };
+    lab.model.script(
+        "boss",
+        vec![
+            Line::call("Agent", &call("other", "general-purpose", true)),
+            Line::call("Agent", &call("lead", "lead", background)),
+            Line::text("going on").gated("boss"),
+        ],
+    );
+    let calls = Line::call("Agent", &call("helper", "general-purpose", true))
+        .and_call("Agent", &call("worker", "general-purpose", false));
+    lab.model.script("lead", vec![calls, Line::text("leading").gated("lead")]);
+    for name in ["worker", "helper", "other"] {
+        super::waiting(&lab.model, name);
+    }
+    let mut client = StdioClient::start(&lab);
+    let prompt = client.prompt("[[script boss]]");
+    let boss: &[&str] = if background { &["boss"] } else { &[] };
+    family_is(&lab, &[boss, &["worker", "helper", "other"]].concat());
+    (lab, client, prompt)
+}
+
+/// Waits until just these ask a model, and looks again after a while.
+fn family_is(lab: &Lab, expected: &[&str]) {
+    let expected: BTreeSet<_> = expected.iter().map(|name| (*name).to_owned()).collect();
+    let alive = || {
+        let open =
+            lab.model.requests().into_iter().filter(|record| record.t_end == 0).map(|record| record.id);
+        open.filter(|id| FAMILY.contains(&id.as_str()) || id == "boss").collect::<BTreeSet<_>>()
+    };
+    let start = std::time::Instant::now();
+    while alive() != expected {
+        assert!(start.elapsed() < support::LIMIT, "alive: {:?}, expected: {expected:?}", alive());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(alive(), expected, "a while later");
+}
+
+fn stop_of(client: &mut StdioClient, name: &str, scope: StopScope) {
+    let row = client.fleet().into_iter().find(|row| row.description == name).expect("it is in the fleet");
+    let params = AgentStopParams { agent_id: Some(row.agent_id), handle: None, session_id: None, scope };
+    client.request::<method::AgentStop>(&params);
+}
+
+#[test]
+fn a_stop_of_an_owner_ends_what_it_owns_and_nobody_else() {
+    for scope in [StopScope::Subtree, StopScope::One] {
+        let (lab, mut client, prompt) = family(true);
+        stop_of(&mut client, "lead", scope);
+        family_is(&lab, &["boss", "other"]);
+        lab.model.open_gate("boss");
+        client.wait(&prompt).unwrap();
+        client.finish();
+    }
+}
+
+#[test]
+fn a_stop_of_a_nested_child_leaves_its_owner_and_its_siblings() {
+    let (lab, mut client, prompt) = family(true);
+    stop_of(&mut client, "worker", StopScope::Subtree);
+    family_is(&lab, &["boss", "lead", "helper", "other"]);
+    stop_of(&mut client, "helper", StopScope::Subtree);
+    family_is(&lab, &["boss", "lead", "other"]);
+    lab.model.open_gate("boss");
+    client.wait(&prompt).unwrap();
+    client.finish();
+}
+
+#[test]
+fn an_abort_reaches_below_a_foreground_owner_and_leaves_background_agents() {
+    let (lab, mut client, prompt) = family(false);
+    client.request::<method::SessionAbort>(&SessionAbortParams::default());
+    client.wait(&prompt).unwrap();
+    family_is(&lab, &["other"]);
+    client.finish();
+}
+
+#[test]
+fn an_abort_leaves_a_background_owner_and_all_it_owns() {
+    let (lab, mut client, prompt) = family(true);
+    client.request::<method::SessionAbort>(&SessionAbortParams::default());
+    client.wait(&prompt).unwrap();
+    family_is(&lab, &["worker", "helper", "other"]);
+    client.finish();
+}
+
+#[test]
+fn stop_all_and_the_cancel_of_the_prompt_reach_nested_agents() {
+    let (lab, mut client, prompt) = family(true);
+    let stopped = client.request::<method::AgentStopAll>(&AgentStopAllParams::default()).stopped;
+    assert_eq!(stopped.len(), FAMILY.len());
+    family_is(&lab, &["boss"]);
+    lab.model.open_gate("boss");
+    client.wait(&prompt).unwrap();
+    client.finish();
+    let (lab, mut client, prompt) = family(false);
+    client.cancel(&prompt);
+    client.wait(&prompt).unwrap_err();
+    family_is(&lab, &["other"]);
+    client.finish();
+}
+
+#[test]
+fn a_closed_session_and_the_end_of_the_server_reach_nested_agents() {
+    let (lab, mut client, prompt) = family(true);
+    let session_id = client.open_session();
+    client.request::<method::SessionClose>(&SessionCloseParams { session_id });
+    family_is(&lab, &[]);
+    client.wait(&prompt).unwrap();
+    client.finish();
+    let (lab, mut client, prompt) = family(true);
+    let pending = client.send_raw("shutdown", &Value::Null);
+    client.wait(&pending).unwrap();
+    family_is(&lab, &[]);
+    let _ = client.wait(&prompt);
+    client.notify("exit", &Value::Null);
+    assert!(client.wait_end(Duration::from_secs(2)).success());
+}

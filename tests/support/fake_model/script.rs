@@ -76,6 +76,8 @@ pub struct Line {
     /// The text is sent; the rest waits until the test opens this gate.
     pub gate: Option<String>,
     pub fault: Option<Fault>,
+    /// It ends because the answer has reached its longest.
+    pub too_long: bool,
 }
 
 impl Line {
@@ -112,6 +114,12 @@ impl Line {
         self
     }
 
+    /// The same answer, cut off where it has reached its longest.
+    pub fn too_long(mut self) -> Self {
+        self.too_long = true;
+        self
+    }
+
     /// The same answer with more text in `tokens` pieces.
     pub fn streaming(mut self, tokens: usize, gap: Duration) -> Self {
         (self.tokens, self.token_gap) = (tokens, gap);
@@ -135,6 +143,8 @@ pub(super) struct Reply {
     pub(super) token_gap: Duration,
     pub(super) gate: Option<String>,
     pub(super) fault: Option<Fault>,
+    /// It ends because it has reached its longest.
+    pub(super) too_long: bool,
     /// How many `child-done:` this request tells of for the first time.
     pub(super) done_seen: usize,
 }
@@ -262,6 +272,7 @@ fn scripted(found: &Directive, spoken: usize, scripts: &Scripts) -> Reply {
         calls: line.calls,
         delay: line.delay,
         gate: line.gate,
+        too_long: line.too_long,
         fault: line.fault.map(|fault| Fault { key, ..fault }),
         ..Reply::default()
     }

@@ -75,7 +75,7 @@ impl Encoder {
             call["index"] = index.into();
             out += &self.chunk(&json!({ "tool_calls": [call] }), None);
         }
-        let reason = if reply.calls.is_empty() { "stop" } else { "tool_calls" };
+        let reason = finish_reason(reply);
         out += &self.chunk(&json!({}), Some(reason));
         out += &data(&json!({
             "id": format!("chatcmpl-{}", self.seq), "object": "chat.completion.chunk", "created": 0,
@@ -115,7 +115,7 @@ impl Encoder {
                         reply.calls.iter().enumerate().map(|(index, call)| self.openai_call(index, call));
                     message["tool_calls"] = calls.collect();
                 }
-                let reason = if reply.calls.is_empty() { "stop" } else { "tool_calls" };
+                let reason = finish_reason(reply);
                 json!({
                     "id": format!("chatcmpl-{}", self.seq), "object": "chat.completion", "created": 0,
                     "model": self.model, "usage": self.usage(reply.tokens),
@@ -171,7 +171,19 @@ impl Encoder {
 }
 
 fn stop_reason(reply: &Reply) -> &'static str {
-    if reply.calls.is_empty() { "end_turn" } else { "tool_use" }
+    match (reply.too_long, reply.calls.is_empty()) {
+        (true, _) => "max_tokens",
+        (false, true) => "end_turn",
+        (false, false) => "tool_use",
+    }
+}
+
+fn finish_reason(reply: &Reply) -> &'static str {
+    match (reply.too_long, reply.calls.is_empty()) {
+        (true, _) => "length",
+        (false, true) => "stop",
+        (false, false) => "tool_calls",
+    }
 }
 
 fn block_start(index: usize, block: &Value) -> String {
