@@ -49,6 +49,10 @@ fn main() -> ExitCode {
     table.row(&label("told to the model"), fan.delivered as f64, "", Budget::Exactly(children as f64));
     table.row(&label("told twice"), fan.twice as f64, "", Budget::Exactly(0.0));
 
+    let restore = 50.0 * (children as f64 / 1000.0).max(1.0);
+    table.row(&label("in the next server's roster"), fan.restored_ms, "ms", Budget::AtMost(restore));
+    table.row(&label("restored"), fan.restored as f64, "", Budget::Exactly(children as f64));
+
     let latency = measure::latency();
     table.row("token in to event out, 20 children, p50", latency.p50_ms, "ms", Budget::AtMost(0.5));
     table.row("token in to event out, 20 children, p99", latency.p99_ms, "ms", Budget::AtMost(2.0));

@@ -119,6 +119,10 @@ pub(crate) struct FanOut {
     pub delivered: usize,
     /// Agents that were announced, or told of, more than once.
     pub twice: usize,
+    /// From `initialized` of the next server to its whole roster.
+    pub restored_ms: f64,
+    /// Agents in it.
+    pub restored: usize,
 }
 
 pub(crate) fn fan_out(children: usize) -> FanOut {
@@ -153,6 +157,11 @@ pub(crate) fn fan_out(children: usize) -> FanOut {
     let delivered: usize =
         told.iter().filter(|record| record.kind == "ack").map(|record| record.done_seen).sum();
     client.finish();
+    let mut next = StdioClient::introduced(&lab, unlimited());
+    let begun = Instant::now();
+    let restored = next.fleet().len();
+    let restored_ms = begun.elapsed().as_secs_f64() * 1e3;
+    next.finish();
     let last_done =
         told.iter().filter(|record| record.kind == "final").map(|record| record.t_end).max().unwrap_or(0);
     let told_at =
@@ -169,6 +178,8 @@ pub(crate) fn fan_out(children: usize) -> FanOut {
         announced,
         delivered,
         twice: announced_twice + delivered.saturating_sub(children),
+        restored_ms,
+        restored,
     }
 }
 
