@@ -154,6 +154,11 @@ fn a_foreground_resume_ends_with_the_run_that_asked_for_it() {
     let mut client = StdioClient::start(&lab);
     let pending = client.prompt("[[script boss]]");
     lab.model.wait_request("the second run", |record| record.id == "later");
+    let kid = client.fleet().remove(0).agent_id;
+    let mut transcript = client.open_agent(&kid);
+    client.follow_agent(&kid, &mut transcript, "the words of the second run", |seen| {
+        seen.texts.values().any(|text| text.contains("later is at work"))
+    });
     client.request::<method::SessionAbort>(&SessionAbortParams::default());
     client.wait(&pending).unwrap();
     let row = client.wait_any_agent("is stopped", |agent| agent.run == 2 && agent.status.is_final());
