@@ -235,12 +235,12 @@ impl Backend {
 
     /// Answers when the session is there.
     async fn open_session(&self, open: OpenSession) -> Result<Value, Failure> {
-        let opening = self.manager.call(move |manager| {
-            let id = manager.open_session(open)?;
+        let opening = self.manager.open_once_closed(open.names(), move |manager| {
+            let id = manager.open_session(open.clone())?;
             let opened = manager.opened(&id)?;
-            Ok::<_, Failure>((id, opened))
+            Ok((id, opened))
         });
-        let (id, opened) = opening.await??;
+        let (id, opened) = opening.await?;
         opened.await?;
         Ok(json!({ "sessionId": id }))
     }

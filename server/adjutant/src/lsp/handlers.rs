@@ -112,12 +112,15 @@ async fn session_open(backend: &Backend, params: SessionOpenParams) -> Result<Se
         ..OpenSession::default()
     };
     let names_nothing = open.id.is_none() && open.resume.is_none() && open.cwd.is_none() && !open.ephemeral;
-    let info = backend.manager.call(move |manager| {
-        let id =
-            if names_nothing { manager.session_or_default(None)? } else { manager.open_session(open)? };
+    let info = backend.manager.open_once_closed(open.names(), move |manager| {
+        let id = if names_nothing {
+            manager.session_or_default(None)?
+        } else {
+            manager.open_session(open.clone())?
+        };
         manager.session_info(&id)
     });
-    info.await??.await
+    info.await?.await
 }
 
 async fn session_close(backend: &Backend, params: SessionCloseParams) -> Result<Empty, Failure> {

@@ -112,7 +112,14 @@ impl Manager {
 
     fn end_is_kept(&mut self, key: &RunKey) {
         self.journals.unsynced.remove(key);
+        self.disk_moved();
+    }
+
+    /// The disk has something, or has had its time for it: what waited for that goes on.
+    pub(super) fn disk_moved(&mut self) {
         self.tell_what_is_ready();
+        // A closed session may have waited for nothing but its last announcement.
+        self.let_closed_sessions_go();
     }
 
     /// Carries out [`roster::Effect::Announce`], as soon as the ends are kept.
@@ -126,7 +133,7 @@ impl Manager {
     }
 
     /// Makes the announcements that wait for nothing any more.
-    pub(super) fn tell_what_is_ready(&mut self) {
+    fn tell_what_is_ready(&mut self) {
         let now = self.ports.clock.now();
         while let Some(ready) = self.journals.next_ready(now) {
             for params in self.fleet.completed(&ready.completions, ready.partial, ready.group.as_deref()) {

@@ -162,7 +162,7 @@ impl Manager {
                 Some(_) = self.errands.join_next() => {}
                 () = sleep_until(core) => self.apply(Input::Tick),
                 () = sleep_until(feed) => self.flush_fleet(),
-                () = sleep_until(disk) => self.tell_what_is_ready(),
+                () = sleep_until(disk) => self.disk_moved(),
                 _ = sampling.tick(), if self.is_sampling() => self.sample_progress(),
             }
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
 use roster::{AgentRecord, Input, Owner};
@@ -20,6 +21,9 @@ use crate::failure::Failure;
 use crate::ids;
 use crate::launch::{LaunchContext, run_limits};
 use crate::parent::{self, Opened};
+
+/// How long the opening of a session waits until this server has let go of it.
+const CLOSING_LIMIT: Duration = Duration::from_secs(5);
 
 /// The shell's side of a parent session.
 pub(super) struct ParentSession {
@@ -129,6 +133,42 @@ impl Drop for PromptTicket {
                 manager.withdraw_prompt(&session, prompt);
             }
         });
+    }
+}
+
+impl super::ManagerHandle {
+    /// Does `open`, which opens the session that is wanted: at once, or when this server has let go of its files, where it
+    /// was closed a moment ago.
+    pub(crate) async fn open_once_closed<T: Send + 'static>(
+        &self,
+        wanted: Option<SessionId>,
+        open: impl Fn(&mut Manager) -> Result<T, Failure> + Clone + Send + 'static,
+    ) -> Result<T, Failure> {
+        let until = tokio::time::Instant::now() + CLOSING_LIMIT;
+        loop {
+            let (wanted, open) = (wanted.clone(), open.clone());
+            let patient = tokio::time::Instant::now() < until;
+            let asked = self.call(move |manager| {
+                let closing = wanted.filter(|_| patient).and_then(|wanted| manager.still_closing(&wanted));
+                closing.map_or_else(|| Ok(open(manager)), Err)
+            });
+            match asked.await? {
+                Ok(opened) => return opened,
+                // Another session may have gone, or the time is over: look again.
+                Err(left) => drop(tokio::time::timeout_at(until, left).await),
+            }
+        }
+    }
+}
+
+impl OpenSession {
+    /// The session that it names, if it does.
+    pub(crate) fn names(&self) -> Option<SessionId> {
+        match &self.resume {
+            Some(Resume::Id(id)) => Some(id.clone()),
+            Some(Resume::Latest) => None,
+            None => self.id.clone(),
+        }
     }
 }
 

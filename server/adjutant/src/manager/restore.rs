@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use protocol::{AgentSummary, ErrorCode};
 use roster::{Input, Launch, RestoredAgent, Roster};
 use session::storage::{SessionLock, SessionPaths, StorageError};
+use tokio::sync::oneshot;
 use vocab::{AgentId, AgentStatus, SessionId};
 
 use super::children::{Child, ChildState};
@@ -37,6 +38,8 @@ pub(super) struct Restored {
     elsewhere: BTreeMap<SessionId, SessionElsewhere>,
     /// Closed here, while agents of theirs still end.
     pub(super) leaving: BTreeMap<SessionId, Option<SessionLock>>,
+    /// Who wants to open a session that is still being closed; told whenever one has gone.
+    wanting: Vec<oneshot::Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -222,7 +225,20 @@ impl Manager {
         for session in leaving {
             self.restored.leaving.remove(&session);
             self.close_journal(&session);
+            self.restored.wanting.clear();
         }
+    }
+
+    /// Something to wait for, where a session was closed here and its files are still being written; it ends when a session
+    /// has gone, this one or another.
+    pub(super) fn still_closing(&mut self, session: &SessionId) -> Option<oneshot::Receiver<()>> {
+        let driven = || self.driven.values().any(|driven| driven == session);
+        if self.sessions.contains_key(session) || !(self.restored.leaving.contains_key(session) || driven()) {
+            return None;
+        }
+        let (gone, left) = oneshot::channel();
+        self.restored.wanting.push(gone);
+        Some(left)
     }
 
     /// Opens the session of agents that were taken over; it is not the default one by that.
