@@ -187,7 +187,7 @@ fn a_stop_in_the_queue_starts_nothing_ever() {
 }
 
 #[test]
-fn the_cancel_of_a_childs_token_ends_that_child() {
+fn the_cancel_of_the_token_of_a_child_ends_that_child() {
     let house = House::new();
     let titles = |client: &StdioClient| {
         let tokens = client.begun_tokens();
