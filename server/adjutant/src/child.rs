@@ -9,7 +9,8 @@ use project::settings::Settings;
 use protocol::{AgentEventParams, ErrorCode};
 use session::storage::SessionPaths;
 use session::{
-    RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy, in_child_context_sync,
+    EventBus, RunLimits, Session, SessionConfig, SessionEvent, SessionKind, Storage, ToolPolicy,
+    in_child_context_sync,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,6 +66,7 @@ pub(crate) struct Opener {
     followed: Arc<AtomicBool>,
     outbox: Outbox,
     headless: bool,
+    events: EventBus,
     manager: ManagerHandle,
 }
 
@@ -87,6 +89,7 @@ impl Opener {
             followed: Arc::clone(followed),
             outbox: ports.outbox.clone(),
             headless: ports.headless,
+            events: ports.events.clone(),
             manager: manager.clone(),
         }
     }
@@ -142,6 +145,7 @@ impl Opener {
             tools: Arc::clone(&workspace.tools),
             tool_policy,
             extensions: vec![permission::extension(gate), delegation],
+            events: self.events,
             storage,
             retry: retry_policy(settings),
             limits: plan.limits,

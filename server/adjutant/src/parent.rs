@@ -124,6 +124,7 @@ pub(crate) fn build(mut plan: ParentPlan<'_>) -> Result<Built, Failure> {
             permission::extension(gate),
             delegation::parent_extension(plan.manager.clone(), contexts),
         ],
+        events: plan.ports.events.clone(),
         storage,
         retry: retry_policy(&workspace.settings),
         limits: run_limits(&workspace.settings, 0, Budget::default()),

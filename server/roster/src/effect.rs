@@ -173,3 +173,20 @@ pub enum Fact {
         at: Timestamp,
     },
 }
+
+impl Fact {
+    /// The agent that it is about.
+    pub fn agent(&self) -> &AgentId {
+        match self {
+            Self::Spawned { request, .. } => &request.agent,
+            Self::Settled { completion, .. } => &completion.agent,
+            Self::Resumed { agent, .. }
+            | Self::Started { agent, .. }
+            | Self::Stopped { agent, .. }
+            | Self::Announced { agent, .. }
+            | Self::Delivered { agent, .. }
+            | Self::Consumed { agent, .. }
+            | Self::Seen { agent, .. } => agent,
+        }
+    }
+}

@@ -42,6 +42,7 @@ pub(super) fn run(place: &Place, args: RunArgs) -> anyhow::Result<ExitCode> {
             client: ClientCapability::default(),
             work_done: false,
             headless: true,
+            events: session::EventBus::new(),
         };
         let (handle, serving) = manager(ports);
         let serving = tokio::spawn(serving);

@@ -29,7 +29,6 @@ use vocab::{EndedBy, RunStop, SessionId, Usage};
 use super::Backend;
 use crate::attachments;
 use crate::failure::Failure;
-use crate::launch::LaunchRequest;
 use crate::manager::{Manager, OpenSession, PromptTicket, PromptTokens, Resume, Target, opened, subscribed};
 use crate::outbox::Outgoing;
 use crate::projection::transcript;
@@ -388,28 +387,7 @@ impl Backend {
         &self,
         params: AgentSpawnParams,
     ) -> Result<crate::manager::Launched, Failure> {
-        let request = LaunchRequest {
-            agent_type: params.agent_type,
-            prompt: params.prompt,
-            description: params.description,
-            name: params.name,
-            model: params.model,
-            thinking: params.thinking,
-            max_turns: params.max_turns,
-            budget: params.budget.unwrap_or_default(),
-            isolated: params.isolated,
-            worktree: params.isolation == Some(protocol::Isolation::Worktree),
-            background: Some(params.background),
-            tool_call: None,
-            turn: None,
-        };
-        let (session, attached, wake_model) = (params.session_id, params.attachments, params.wake_model);
-        let launched = self.manager.launch(move |manager| {
-            let context = manager.launch_context(session)?;
-            let attached = attachments::text(&attached, &manager.documents)?;
-            let request = LaunchRequest { prompt: format!("{}{attached}", request.prompt), ..request };
-            context.prepare_for_person(request, wake_model)
-        });
+        let launched = self.manager.launch(move |manager| manager.prepare_asked(params, Origin::Person));
         launched.await
     }
 }

@@ -156,6 +156,7 @@ fn backend(
         client: protocol::ClientCapability::default(),
         work_done: false,
         headless: false,
+        events: session::EventBus::new(),
     };
     let (manager, serve_manager) = manager(ports);
     tasks.spawn(async move {

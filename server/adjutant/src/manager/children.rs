@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roster::{CallId, Input, Launch, Refusal, Reply, ResumeRequest, Steer};
+use protocol::AgentSpawnParams;
+use roster::{CallId, Input, Launch, Origin, Refusal, Reply, ResumeRequest, Steer};
 use session::{
     Prompt, PromptOrigin, RunOutcome, RunProgress, Session, SessionHandle, SteerAuthor, SteerRequest,
 };
@@ -17,9 +18,10 @@ use super::Manager;
 use super::opening::{Opening, WaitingRun, cancelled, failed_setup, still_running};
 use super::parents::ParentSession;
 use super::restore::Revival;
+use crate::attachments;
 use crate::child::{ChildPlan, Opener};
 use crate::failure::Failure;
-use crate::launch::Prepared;
+use crate::launch::{LaunchRequest, Prepared};
 use crate::output_transcript;
 use crate::projection;
 
@@ -84,6 +86,34 @@ pub(super) struct ChildExit {
 }
 
 impl Manager {
+    /// Prepares an agent that a person or a program asks for: everything is checked before it exists.
+    pub(crate) fn prepare_asked(
+        &mut self,
+        params: AgentSpawnParams,
+        origin: Origin,
+    ) -> Result<Prepared, Failure> {
+        let context = self.launch_context(params.session_id)?;
+        let attached = attachments::text(&params.attachments, &self.documents)?;
+        let request = LaunchRequest {
+            agent_type: params.agent_type,
+            prompt: format!("{}{attached}", params.prompt),
+            description: params.description,
+            name: params.name,
+            model: params.model,
+            thinking: params.thinking,
+            max_turns: params.max_turns,
+            budget: params.budget.unwrap_or_default(),
+            isolated: params.isolated,
+            worktree: params.isolation == Some(protocol::Isolation::Worktree),
+            background: Some(params.background),
+            tool_call: None,
+            turn: None,
+        };
+        let mut prepared = context.prepare_for_person(request, params.wake_model)?;
+        prepared.request.launch.origin = origin;
+        Ok(prepared)
+    }
+
     /// Puts an agent that has been prepared under the core's control.
     pub(super) fn spawn(&mut self, call: CallId, prepared: Prepared, reply: oneshot::Sender<Reply>) {
         let Prepared { request, mut plan, notes: _ } = prepared;

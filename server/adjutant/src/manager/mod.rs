@@ -4,6 +4,7 @@
 //! answers are carried out in order by [`Manager::run`], which never waits. Everything that waits (a model, a tool, a
 //! person, the disk) happens in a task of its own and comes back as another input.
 
+mod bus;
 mod children;
 mod disk;
 mod fleet;
@@ -14,6 +15,7 @@ mod parents;
 mod prompts;
 mod reports;
 mod restore;
+mod rpc;
 mod viewers;
 mod watching;
 
@@ -21,12 +23,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use roster::{CallId, Effect, Input, Reply, Roster};
+use session::EventBus;
 use session::storage::SessionLock;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use vocab::{AgentId, PromptId, SessionId, SteerId};
 
+use self::bus::Lifecycle;
 use self::children::{Child, ChildExit};
 use self::disk::DiskTrouble;
 use self::fleet::FleetFeed;
@@ -69,6 +73,8 @@ pub(crate) struct Ports {
     pub(crate) work_done: bool,
     /// Whether questions can reach a person.
     pub(crate) headless: bool,
+    /// The one event bus of this process.
+    pub(crate) events: EventBus,
 }
 
 /// See the module.
@@ -93,6 +99,7 @@ pub(crate) struct Manager {
     steers: VecDeque<(SteerId, SessionId)>,
     fleet: FleetFeed,
     journals: Journals,
+    lifecycle: Lifecycle,
     restored: Restored,
     /// Foreground agents of which the latest progress has not been sent on their prompt's token, and the one sent last.
     updates_dirty: BTreeSet<AgentId>,
@@ -116,6 +123,7 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
     let fleet = FleetFeed::new(&ports);
     let heard = handle.clone();
     ports.workspaces.on_disk_news(move |news| heard.post(move |manager| manager.disk_news(news)));
+    let lifecycle = Lifecycle::new(ports.events.clone());
     let manager = Manager {
         handle: handle.clone(),
         roster: Roster::new(),
@@ -133,6 +141,7 @@ pub(crate) fn manager(ports: Ports) -> (ManagerHandle, impl Future<Output = ()> 
         steers: VecDeque::new(),
         fleet,
         journals: Journals::default(),
+        lifecycle,
         restored: Restored::default(),
         updates_dirty: BTreeSet::new(),
         last_update: None,
@@ -165,14 +174,25 @@ impl Manager {
                 () = sleep_until(disk) => self.disk_moved(),
                 _ = sampling.tick(), if self.is_sampling() => self.sample_progress(),
             }
+            self.emit_events();
         }
         self.finish().await;
     }
 
     /// Gives the core an input and carries out what it answers.
     pub(crate) fn apply(&mut self, input: Input) {
+        let steered = match &input {
+            Input::Steer { agent, steer, .. } => Some((agent.clone(), steer.clone())),
+            _ => None,
+        };
         let effects = self.roster.apply(self.ports.clock.now(), input);
         for effect in effects {
+            if let (Effect::Reply { reply: Reply::Steered { .. }, .. }, Some((agent, steer))) =
+                (&effect, &steered)
+                && let Some(record) = self.roster.agent(agent)
+            {
+                self.lifecycle.steered(record, steer);
+            }
             self.run(effect);
         }
         self.let_closed_sessions_go();
@@ -197,7 +217,11 @@ impl Manager {
                 self.announce(completions, partial, group);
             }
             Effect::Changed { agent, status } => self.agent_changed(&agent, status),
-            Effect::Record { session, fact } => self.keep(&session, &fact),
+            Effect::Record { session, fact } => {
+                self.keep(&session, &fact);
+                let agent = self.roster.agent(fact.agent());
+                self.lifecycle.recorded(&fact, agent);
+            }
         }
     }
 
@@ -214,6 +238,7 @@ impl Manager {
         // What runs is settled with what is known of it by now.
         self.sample_progress();
         self.journals.announce_nothing_more();
+        self.end_events();
         self.apply(Input::Shutdown);
         self.process.cancel();
         for session in self.sessions.values() {

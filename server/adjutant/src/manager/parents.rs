@@ -223,9 +223,9 @@ impl Manager {
                 self.tell_warnings();
             }
         }
-        let (limits, files) = {
+        let (limits, files, settings) = {
             let context = built.context.borrow();
-            (context.limits(), context.files.clone())
+            (context.limits(), context.files.clone(), context.workspace.settings.clone())
         };
         if let Some(files) = files.filter(|_| !known) {
             self.restore_agents(&id, &files);
@@ -253,6 +253,9 @@ impl Manager {
         };
         self.sessions.insert(id.clone(), session);
         self.default_session = Some(id.clone());
+        if self.hear_requests() {
+            self.lifecycle.loaded(&settings);
+        }
         Ok(id)
     }
 
@@ -494,6 +497,9 @@ impl Manager {
             context.set_ledger();
             if old.mode() != context.mode() {
                 narrowed.push(id.clone());
+            }
+            if old.workspace.settings != context.workspace.settings {
+                self.lifecycle.settings_changed(id, &context.workspace.settings);
             }
             limits.push((id.clone(), context.limits()));
             parent.context.send_replace(context);
