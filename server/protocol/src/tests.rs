@@ -102,8 +102,8 @@ fn what_this_version_does_not_have_is_refused_not_dropped() {
         params[name] = value;
         parse::<AgentSpawnParams>(params).expect("the shape is open").unavailable()
     };
-    assert_eq!(with("isolation", json!("worktree")), Some("isolation"));
-    assert_eq!(with("isolated", json!(false)), Some("isolated"));
+    assert_eq!(with("isolation", json!("worktree")), None);
+    assert_eq!(with("isolated", json!(false)), None);
     assert_eq!(with("inheritContext", json!(true)), Some("inheritContext"));
     assert_eq!(with("budget", json!({ "tokens": 1 })), None);
     assert_eq!(with("isolation", Value::Null), None, "`null` is how some clients write nothing");
