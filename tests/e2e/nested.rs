@@ -36,6 +36,14 @@ fn spawn(client: &mut StdioClient, agent_type: &str, prompt: &str) -> protocol::
     client.request::<method::AgentSpawn>(&params)
 }
 
+/// A client that has started the lead.
+fn led(lab: &Lab) -> (StdioClient, protocol::AgentSpawnResult) {
+    let mut client = StdioClient::start(lab);
+    client.open_session();
+    let lead = spawn(&mut client, "lead", "[[script lead]]");
+    (client, lead)
+}
+
 /// The names of the tools that a request offers.
 fn offered(lab: &Lab, id: &str) -> Vec<String> {
     let request = lab.model.requests_of(id).into_iter().next().expect("it was asked");
@@ -54,9 +62,7 @@ fn a_granted_agent_waits_for_its_own_and_gets_the_answer_in_line() {
         ],
     );
     lab.model.script("worker", vec![Line::text("the work is done")]);
-    let mut client = StdioClient::start(&lab);
-    client.open_session();
-    let lead = spawn(&mut client, "lead", "[[script lead]]");
+    let (mut client, lead) = led(&lab);
     client.wait_status(&lead.agent_id, AgentStatus::Completed);
     let request = lab.model.requests_of("lead")[1].text();
     assert!(request.contains("the work is done"), "{request}");
@@ -84,9 +90,7 @@ fn only_what_is_allowed_is_started_and_nothing_stands_in() {
     let refused = ["loner", "general-purpose", "nobody", ""].into_iter();
     let tried = refused.fold(Line::default(), |line, name| line.and_call("Agent", &call(name, "x", None)));
     lab.model.script("lead", vec![tried, Line::text("I may not")]);
-    let mut client = StdioClient::start(&lab);
-    client.open_session();
-    let lead = spawn(&mut client, "lead", "[[script lead]]");
+    let (mut client, lead) = led(&lab);
     client.wait_status(&lead.agent_id, AgentStatus::Completed);
     let request = lab.model.requests_of("lead")[1].text();
     assert_eq!(request.matches("[unknownType] this agent may not start").count(), 4, "{request}");
@@ -131,9 +135,7 @@ fn an_agent_stays_open_for_what_it_started_in_the_background() {
         ],
     );
     lab.model.script("worker", vec![Line::text("the gardener").gated("worker")]);
-    let mut client = StdioClient::start(&lab);
-    client.open_session();
-    let lead = spawn(&mut client, "lead", "[[script lead]]");
+    let (client, lead) = led(&lab);
     client.wait_agent(&lead.agent_id, "waits for its own", |row| {
         row.status == AgentStatus::Running && row.waiting_on == Some(WaitingOn::Child) && row.turns == 2
     });
@@ -157,9 +159,7 @@ fn a_waiting_agent_hears_a_steer_and_a_stop_ends_all_of_it() {
         ],
     );
     lab.model.script("worker", vec![Line::text("never").gated("worker")]);
-    let mut client = StdioClient::start(&lab);
-    client.open_session();
-    let lead = spawn(&mut client, "lead", "[[script lead]]");
+    let (mut client, lead) = led(&lab);
     client.wait_agent(&lead.agent_id, "waits", |row| {
         row.waiting_on == Some(WaitingOn::Child) && row.turns == 2
     });

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use protocol::{AgentResultParams, AgentResumeParams, ErrorCode, method};
+use protocol::{AgentResultParams, AgentResumeParams, ErrorCode, SessionOpenParams, method};
 use serde_json::json;
 use support::client::{Introduction, StdioClient};
 use support::fake_model::Line;
 use support::lab::Lab;
-use vocab::{AgentId, AgentStatus, DeliveryState, EndedBy};
+use vocab::{AgentId, AgentStatus, DeliveryState, EndedBy, SessionId};
 
 /// Ends a server as a crash does.
 fn kill(mut client: StdioClient) {
@@ -20,6 +20,12 @@ fn kill(mut client: StdioClient) {
 
 fn resume(agent: &AgentId, prompt: &str) -> AgentResumeParams {
     serde_json::from_value(json!({ "agentId": agent, "prompt": prompt })).expect("a resume has this shape")
+}
+
+/// Opens a session again, as a person who goes on in it.
+fn reopen(client: &mut StdioClient, session: &SessionId) {
+    let open = SessionOpenParams { resume: Some(session.to_string()), ..SessionOpenParams::default() };
+    client.request::<method::SessionOpen>(&open);
 }
 
 /// How often the news of an agent stands in the longest conversation that the model was sent.
@@ -90,8 +96,7 @@ fn what_was_cut_off_is_told_the_parent_once_when_a_person_goes_on() {
     let kid = client.wait_any_agent("runs", |agent| agent.status == AgentStatus::Running);
     kill(client);
     let resumed = |client: &mut StdioClient, text: &str| {
-        let params = json!({ "resume": session });
-        client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+        reopen(client, &session);
         client.run(text);
         lab.model.requests().pop().expect("a request").text()
     };
@@ -122,8 +127,7 @@ fn a_result_that_no_model_has_had_enters_its_session_once_and_is_not_announced_a
     kill(client);
     for prompts in 1..=2 {
         let mut client = StdioClient::start(&lab);
-        let params = json!({ "resume": session });
-        client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+        reopen(&mut client, &session);
         assert_eq!(client.fleet()[0].status, AgentStatus::Completed);
         client.run("go on");
         assert_eq!(told(&lab, kid.agent_id.as_str()), 1, "prompt {prompts}");
@@ -158,8 +162,7 @@ fn a_long_result_is_whole_after_a_restart() {
         Line::call("get_subagent_result", &arguments)
     };
     lab.model.script("boss", vec![read(None), read(Some(32 << 10)), Line::text("read")]);
-    let params = json!({ "resume": session });
-    client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+    reopen(&mut client, &session);
     client.run("[[script boss]]");
     let request = lab.model.requests_of("boss").pop().expect("a request").text();
     assert!(request.contains("read on with offset 32768"), "{request}");
@@ -278,8 +281,7 @@ fn whatever_write_it_dies_at_nothing_is_lost_and_nothing_told_twice() {
         killed +=
             usize::from(rows.len() < 2 || rows.iter().any(|row| row.status == AgentStatus::Interrupted));
         if let Some(row) = rows.first() {
-            let params = json!({ "resume": row.session_id });
-            client.request::<method::SessionOpen>(&serde_json::from_value(params).expect("an open"));
+            reopen(&mut client, &row.session_id);
         }
         client.run("what came of it?");
         let again: Vec<_> =

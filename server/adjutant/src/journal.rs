@@ -1,7 +1,7 @@
 //! The journal of one root session's fleet: facts of the core, a line each, appended beside the session's file and under
 //! the same lock. Read again, it is the fleet as it was.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use roster::{Fact, Progress, Replay, RestoredAgent, UnfinishedRun};
@@ -135,9 +135,10 @@ fn last_words(paths: &SessionPaths, unfinished: UnfinishedRun<'_>) -> (String, P
     known.unwrap_or_default()
 }
 
-/// The whole last text of a run, from its agent's transcript. Reads the file, so it belongs on a blocking thread.
-pub(crate) fn whole_text(file: &Path, run: u32) -> Option<String> {
-    words_of(file, run).map(|(text, _)| text).filter(|text| !text.is_empty())
+/// The whole last text of a run, read from its agent's transcript on a blocking thread.
+pub(crate) async fn whole_text(file: PathBuf, run: u32) -> Option<String> {
+    let read = tokio::task::spawn_blocking(move || words_of(&file, run)).await;
+    read.ok().flatten().map(|(text, _)| text).filter(|text| !text.is_empty())
 }
 
 fn words_of(file: &Path, run: u32) -> Option<(String, Progress)> {

@@ -3,15 +3,12 @@
 //! Whether a run has one is decided before it is launched, by making the file; from then on the file itself says so. A
 //! fault is a warning, and never decides what becomes of the run.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::Message;
 use serde::Serialize;
-use session::storage::{AppendFile, SessionPaths, Writer};
+use session::storage::{AppendFile, SessionPaths, Writer, open_to_append};
 use session::{Entry, EntryBody, EntrySink};
 use vocab::AgentId;
 
@@ -23,22 +20,14 @@ pub(crate) fn existing(files: Option<&SessionPaths>, agent: &AgentId, run: u32) 
 /// Makes the file of a run that is about to be launched; nothing where that fails.
 pub(crate) fn prepare(files: &SessionPaths, agent: &AgentId, run: u32) -> Option<PathBuf> {
     let path = files.transcript_file(agent.as_str(), run).ok()?;
-    match make(&path) {
-        Ok(()) => Some(path),
+    // What an earlier server wrote of this run stays.
+    match open_to_append(&path) {
+        Ok(_) => Some(path),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "a run has no transcript file");
             None
         }
     }
-}
-
-fn make(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    // What an earlier server wrote of this run stays; a link is not followed.
-    let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(nofollow).open(path).map(drop)
 }
 
 /// Writes the entries of an agent's session into the files of their runs.

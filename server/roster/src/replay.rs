@@ -221,12 +221,9 @@ fn interrupted(
         background: launch.background,
         tool_call: launch.tool_call.clone(),
         outcome: Outcome {
-            status: AgentStatus::Interrupted,
-            ended_by: EndedBy::Host,
-            reason: None,
             text,
-            error: None,
             usage: progress.usage,
+            ..Outcome::without_text(AgentStatus::Interrupted, EndedBy::Host)
         },
         text_cut: false,
         turns: progress.turns,

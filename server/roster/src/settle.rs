@@ -172,14 +172,7 @@ impl Roster {
             let ending = Ending { by: EndedBy::Host, reason: None };
             self.cancel(slot, ending, fx);
             let usage = self.records.get(&slot).map(|record| record.progress().usage).unwrap_or_default();
-            let outcome = Outcome {
-                status: AgentStatus::Interrupted,
-                ended_by: EndedBy::Host,
-                reason: None,
-                text: String::new(),
-                error: None,
-                usage,
-            };
+            let outcome = Outcome { usage, ..Outcome::without_text(AgentStatus::Interrupted, EndedBy::Host) };
             self.settle(slot, outcome, fx);
         }
     }

@@ -1,7 +1,7 @@
 //! Ending runs from outside. A stop is answered at once; a running agent is `stopping` until its task is joined or its
 //! grace is over, a queued one has settled already.
 
-use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, SessionId, Usage};
+use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, SessionId};
 
 use crate::Roster;
 use crate::collector::Collector;
@@ -147,12 +147,5 @@ impl Roster {
 
 /// The outcome of a run that brought nothing.
 fn unstarted() -> Outcome {
-    Outcome {
-        status: AgentStatus::Stopped,
-        ended_by: EndedBy::Parent,
-        reason: None,
-        text: String::new(),
-        error: None,
-        usage: Usage::default(),
-    }
+    Outcome::without_text(AgentStatus::Stopped, EndedBy::Parent)
 }

@@ -75,3 +75,10 @@ pub struct Outcome {
     /// Of this run alone.
     pub usage: Usage,
 }
+
+impl Outcome {
+    /// Of a run that wrote nothing, as far as is known.
+    pub fn without_text(status: AgentStatus, ended_by: EndedBy) -> Self {
+        Self { status, ended_by, reason: None, text: String::new(), error: None, usage: Usage::default() }
+    }
+}

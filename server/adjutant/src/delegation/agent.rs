@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use project::agent_types::ListingStyle;
+use project::agent_types::{AgentTypes, ListingStyle};
 use project::settings::ToolDescriptionMode;
 use protocol::Isolation;
 use roster::{Launch, Origin, StopScope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolOutput};
 use vocab::{AgentStatus, Budget, EndedBy, ThinkingLevel, ToolKind, WaitingOn};
 
 use super::text;
@@ -88,17 +86,18 @@ impl From<BudgetParams> for Budget {
     }
 }
 
-pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+pub(super) fn tool(delegation: &Delegation) -> ToolDefinition {
+    let types = delegation.context().types_for(delegation.agent.as_deref());
     ToolDefinition {
         name: AGENT_TOOL.into(),
         label: "Agent".into(),
         kind: ToolKind::Other,
-        description: description(&delegation).into(),
+        description: description(delegation, &types).into(),
         prompt_snippet: Some(SNIPPET.into()),
         prompt_guidelines: GUIDELINES.iter().map(|line| (*line).into()).collect(),
-        parameters: schema(&delegation),
+        parameters: schema(&types),
         sequential: false,
-        execute: Arc::new(Execute(delegation)),
+        execute: delegation.executes(|delegation, call| async move { delegation.run(call).await }),
         describe,
     }
 }
@@ -117,18 +116,16 @@ fn describe(arguments: &Value) -> ToolCallTitle {
 }
 
 /// The schema, with the types of this moment named where the model chooses one.
-fn schema(delegation: &Delegation) -> Value {
+fn schema(types: &AgentTypes) -> Value {
     let mut schema = parameters::<AgentParams>();
-    let types = delegation.context().types_for(delegation.agent.as_deref());
     let names: Vec<_> = types.enabled().map(|agent_type| agent_type.name.clone()).collect();
     schema["properties"]["subagent_type"]["description"] =
         format!("The type of agent, one of: {}. Not needed with `resume`.", names.join(", ")).into();
     schema
 }
 
-fn description(delegation: &Delegation) -> String {
+fn description(delegation: &Delegation, types: &AgentTypes) -> String {
     let context = delegation.context();
-    let types = context.types_for(delegation.agent.as_deref());
     if context.workspace.settings.tool_description_mode == ToolDescriptionMode::Compact {
         return format!(
             "Start an agent for a task of its own. Types:\n{}\nSeveral calls in one message run side by side. Background \
@@ -158,15 +155,6 @@ fn description(delegation: &Delegation) -> String {
          the answer should have. Drawing conclusions stays with you.",
         types = types.listing(ListingStyle::Full),
     )
-}
-
-struct Execute(Delegation);
-
-impl ToolExecute for Execute {
-    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let delegation = self.0.clone();
-        Box::pin(async move { delegation.run(call).await })
-    }
 }
 
 /// A parameter that is there: blank texts and nulls are not.

@@ -1,13 +1,11 @@
 //! `list_subagents`: the agents that the caller has started, and how they stand.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolOutput};
 use vocab::ToolKind;
 
 use super::text;
@@ -24,7 +22,7 @@ pub struct ListParams {
     pub live: Option<bool>,
 }
 
-pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+pub(super) fn tool(delegation: &Delegation) -> ToolDefinition {
     ToolDefinition {
         name: LIST_TOOL.into(),
         label: "Agents".into(),
@@ -36,17 +34,8 @@ pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
         prompt_guidelines: Vec::new(),
         parameters: parameters::<ListParams>(),
         sequential: false,
-        execute: Arc::new(Execute(delegation)),
+        execute: delegation.executes(|delegation, call| async move { delegation.list(call).await }),
         describe: |_| ToolCallTitle { title: "Agents".to_owned(), locations: Vec::new() },
-    }
-}
-
-struct Execute(Delegation);
-
-impl ToolExecute for Execute {
-    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let delegation = self.0.clone();
-        Box::pin(async move { delegation.list(call).await })
     }
 }
 

@@ -12,13 +12,14 @@ pub(crate) mod text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::BoxFuture;
 use protocol::Card;
 use roster::{Completion, Input, Owner};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use session::{
-    BoundaryKind, CustomMessage, Delivery, ExtensionApi, ExtensionFactory, ToolDefinition, ToolError,
-    inside_child_context,
+    BoundaryKind, CustomMessage, Delivery, ExtensionApi, ExtensionFactory, ToolCall, ToolCallTitle,
+    ToolDefinition, ToolError, ToolExecute, ToolOutput, inside_child_context,
 };
 use tokio::sync::watch;
 use vocab::{AgentStatus, SessionId};
@@ -123,7 +124,37 @@ pub(crate) fn extension(
     })
 }
 
+/// The working part of one of these tools.
+struct Verb<F> {
+    delegation: Delegation,
+    run: F,
+}
+
+impl<F, R> ToolExecute for Verb<F>
+where
+    F: Fn(Delegation, ToolCall) -> R + Send + Sync,
+    R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin((self.run)(self.delegation.clone(), call))
+    }
+}
+
+/// What a call is about, for people: the agent that its arguments name.
+fn titled(verb: &str, arguments: &serde_json::Value, unnamed: &str) -> ToolCallTitle {
+    let agent = arguments.get("agent_id").and_then(serde_json::Value::as_str).unwrap_or(unnamed);
+    ToolCallTitle { title: text::one_line(&format!("{verb} {agent}"), 120), locations: Vec::new() }
+}
+
 impl Delegation {
+    fn executes<F, R>(&self, run: F) -> Arc<dyn ToolExecute>
+    where
+        F: Fn(Self, ToolCall) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+    {
+        Arc::new(Verb { delegation: self.clone(), run })
+    }
+
     fn new(
         manager: ManagerHandle,
         session: SessionId,
@@ -134,7 +165,7 @@ impl Delegation {
     }
 
     fn tools(&self) -> [ToolDefinition; 5] {
-        [agent::tool, result::tool, steer::tool, list::tool, stop::tool].map(|tool| tool(self.clone()))
+        [agent::tool, result::tool, steer::tool, list::tool, stop::tool].map(|tool| tool(self))
     }
 
     /// Brings completions to the owner's model at its turn boundaries.

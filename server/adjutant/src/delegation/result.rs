@@ -2,18 +2,16 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use roster::Completion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use session::{PageRequest, ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use serde_json::json;
+use session::{PageRequest, ToolCall, ToolDefinition, ToolError, ToolOutput};
 use vocab::{AgentId, AgentStatus, ToolKind, WaitingOn};
 
 use super::text;
-use super::{Delegation, RESULT_TOOL, parameters, read};
+use super::{Delegation, RESULT_TOOL, parameters, read, titled};
 use crate::failure::Failure;
 use crate::journal;
 use crate::manager::RunState;
@@ -40,7 +38,7 @@ pub struct ResultParams {
     pub offset: Option<u64>,
 }
 
-pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+pub(super) fn tool(delegation: &Delegation) -> ToolDefinition {
     ToolDefinition {
         name: RESULT_TOOL.into(),
         label: "Agent result".into(),
@@ -53,14 +51,9 @@ pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
         prompt_guidelines: Vec::new(),
         parameters: parameters::<ResultParams>(),
         sequential: false,
-        execute: Arc::new(Execute(delegation)),
-        describe,
+        execute: delegation.executes(|delegation, call| async move { delegation.result(call).await }),
+        describe: |arguments| titled("Result of", arguments, ""),
     }
-}
-
-fn describe(arguments: &Value) -> ToolCallTitle {
-    let agent = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-    ToolCallTitle { title: text::one_line(&format!("Result of {agent}"), 120), locations: Vec::new() }
 }
 
 /// The piece of a text that begins at a byte, with where the rest begins. Two answers for one offset are the same.
@@ -77,15 +70,6 @@ fn page(text: &str, offset: u64) -> Result<String, Failure> {
         String::new()
     };
     Ok(format!("{}{rest}", &text[start..end]))
-}
-
-struct Execute(Delegation);
-
-impl ToolExecute for Execute {
-    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let delegation = self.0.clone();
-        Box::pin(async move { delegation.result(call).await })
-    }
 }
 
 impl Delegation {
@@ -123,10 +107,8 @@ impl Delegation {
         let files = self.context().files.clone().filter(|_| completion.text_cut);
         let file = files.and_then(|files| files.agent_file(completion.agent.as_str()).ok());
         let Some(file) = file else { return Cow::Borrowed(completion) };
-        let run = completion.run;
-        let read = tokio::task::spawn_blocking(move || journal::whole_text(&file, run)).await;
         let mut whole = completion.clone();
-        match read.ok().flatten() {
+        match journal::whole_text(file, completion.run).await {
             Some(text) => whole.outcome.text = text,
             None => whole.outcome.text.push_str("\n[the rest is not on disk any more]"),
         }

@@ -1,16 +1,12 @@
 //! `steer_subagent`: sends a message to an agent that has not ended.
 
-use std::sync::Arc;
-
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use serde_json::json;
+use session::{ToolCall, ToolDefinition, ToolError, ToolOutput};
 use vocab::{EndedBy, ToolKind};
 
-use super::text;
-use super::{Delegation, STEER_TOOL, parameters, read};
+use super::{Delegation, STEER_TOOL, parameters, read, titled};
 use crate::failure::Failure;
 
 /// What a model calls `steer_subagent` with.
@@ -22,7 +18,7 @@ pub struct SteerParams {
     pub message: String,
 }
 
-pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+pub(super) fn tool(delegation: &Delegation) -> ToolDefinition {
     ToolDefinition {
         name: STEER_TOOL.into(),
         label: "Steer agent".into(),
@@ -34,22 +30,8 @@ pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
         prompt_guidelines: Vec::new(),
         parameters: parameters::<SteerParams>(),
         sequential: false,
-        execute: Arc::new(Execute(delegation)),
-        describe,
-    }
-}
-
-fn describe(arguments: &Value) -> ToolCallTitle {
-    let agent = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-    ToolCallTitle { title: text::one_line(&format!("Message to {agent}"), 120), locations: Vec::new() }
-}
-
-struct Execute(Delegation);
-
-impl ToolExecute for Execute {
-    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let delegation = self.0.clone();
-        Box::pin(async move { delegation.steer(call).await })
+        execute: delegation.executes(|delegation, call| async move { delegation.steer(call).await }),
+        describe: |arguments| titled("Message to", arguments, ""),
     }
 }
 

@@ -1,18 +1,15 @@
 //! `stop_subagent`: ends an agent that the caller has started, or all of them.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use roster::StopScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use session::{ToolCall, ToolCallTitle, ToolDefinition, ToolError, ToolExecute, ToolOutput};
+use session::{ToolCall, ToolDefinition, ToolError, ToolOutput};
 use vocab::{AgentId, AgentStatus, EndedBy, ToolKind};
 
-use super::text;
-use super::{Delegation, RESULT_TOOL, STOP_TOOL, parameters, read};
+use super::{Delegation, RESULT_TOOL, STOP_TOOL, parameters, read, titled};
 use crate::failure::Failure;
 
 /// What a model calls `stop_subagent` with.
@@ -26,7 +23,7 @@ pub struct StopParams {
     pub all: Option<bool>,
 }
 
-pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
+pub(super) fn tool(delegation: &Delegation) -> ToolDefinition {
     ToolDefinition {
         name: STOP_TOOL.into(),
         label: "Stop agent".into(),
@@ -38,22 +35,8 @@ pub(super) fn tool(delegation: Delegation) -> ToolDefinition {
         prompt_guidelines: Vec::new(),
         parameters: parameters::<StopParams>(),
         sequential: false,
-        execute: Arc::new(Execute(delegation)),
-        describe,
-    }
-}
-
-fn describe(arguments: &Value) -> ToolCallTitle {
-    let agent = arguments.get("agent_id").and_then(Value::as_str).unwrap_or("all agents");
-    ToolCallTitle { title: text::one_line(&format!("Stop {agent}"), 120), locations: Vec::new() }
-}
-
-struct Execute(Delegation);
-
-impl ToolExecute for Execute {
-    fn execute(&self, call: ToolCall) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let delegation = self.0.clone();
-        Box::pin(async move { delegation.stop(call).await })
+        execute: delegation.executes(|delegation, call| async move { delegation.stop(call).await }),
+        describe: |arguments| titled("Stop", arguments, "all agents"),
     }
 }
 

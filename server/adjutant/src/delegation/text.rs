@@ -190,10 +190,9 @@ pub(crate) struct Extras<'a> {
 /// The news of completions, as one message for the model that owns the agents.
 pub(crate) fn notification(completions: &[Completion], partial: bool, extras: &Extras<'_>) -> String {
     let interrupted = |done: &&Completion| done.status() == AgentStatus::Interrupted;
-    let cut_off: Vec<_> = completions.iter().filter(interrupted).collect();
-    let ended: Vec<_> = completions.iter().filter(|done| !interrupted(done)).cloned().collect();
+    let (cut_off, ended): (Vec<_>, Vec<_>) = completions.iter().partition(interrupted);
     match (ended.is_empty(), cut_off.is_empty()) {
-        (_, true) => ended_notice(completions, partial, extras),
+        (_, true) => ended_notice(&ended, partial, extras),
         (true, false) => interrupted_notice(&cut_off),
         (false, false) => {
             format!("{}\n\n{}", ended_notice(&ended, partial, extras), interrupted_notice(&cut_off))
@@ -220,7 +219,7 @@ fn interrupted_notice(completions: &[&Completion]) -> String {
     text
 }
 
-fn ended_notice(completions: &[Completion], partial: bool, extras: &Extras<'_>) -> String {
+fn ended_notice(completions: &[&Completion], partial: bool, extras: &Extras<'_>) -> String {
     if let [only] = completions {
         let mut text = block(only, SOLO_PREVIEW, extras);
         if let Some(file) = (extras.output_file)(only) {

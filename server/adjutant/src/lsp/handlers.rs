@@ -305,9 +305,7 @@ async fn agent_result(backend: &Backend, params: AgentResultParams) -> Result<Ag
     });
     let (mut result, page, file) = asked.await??;
     if let Some(file) = file {
-        let run = result.run;
-        let read = tokio::task::spawn_blocking(move || crate::journal::whole_text(&file, run)).await;
-        result.text = read.ok().flatten().unwrap_or(result.text);
+        result.text = crate::journal::whole_text(file, result.run).await.unwrap_or(result.text);
     }
     if let Some(page) = page {
         result.text.push_str("\n\n");

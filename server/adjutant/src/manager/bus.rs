@@ -64,32 +64,37 @@ impl Lifecycle {
 
     /// The first session is open, with these settings, and requests are heard.
     pub(super) fn loaded(&mut self, settings: &Settings) {
-        self.waiting.push_back((SETTINGS_LOADED, json!({ "settings": settings })));
-        self.waiting.push_back((READY, json!({})));
+        self.say(SETTINGS_LOADED, || json!({ "settings": settings }));
+        self.say(READY, || json!({}));
     }
 
     /// A session has other settings from now on.
     pub(super) fn settings_changed(&mut self, session: &SessionId, settings: &Settings) {
-        if !self.ended && self.bus.has_listeners(SETTINGS_CHANGED) {
-            let payload = json!({ "sessionId": session, "settings": settings });
-            self.waiting.push_back((SETTINGS_CHANGED, payload));
+        self.say(SETTINGS_CHANGED, || json!({ "sessionId": session, "settings": settings }));
+    }
+
+    /// Something for the end of this turn. The payload is made for listeners only.
+    fn say(&mut self, channel: &'static str, payload: impl FnOnce() -> Value) {
+        if !self.ended && self.bus.has_listeners(channel) {
+            self.waiting.push_back((channel, payload()));
         }
     }
 
-    /// An event of a run, with its number. Its payload is made for listeners only; the number counts for all.
+    /// An event of a run, with its number, which counts also where nobody listens.
     fn event(&mut self, channel: &'static str, key: &RunKey, payload: impl FnOnce() -> Map<String, Value>) {
         if self.ended {
             return;
         }
         let sequence = self.sequences.entry(key.clone()).or_default();
         *sequence += 1;
-        if self.bus.has_listeners(channel) {
+        let sequence = *sequence;
+        self.say(channel, || {
             let mut payload = payload();
             payload.insert("id".to_owned(), json!(key.0));
             payload.insert("run".to_owned(), json!(key.1));
-            payload.insert("sequence".to_owned(), json!(*sequence));
-            self.waiting.push_back((channel, Value::Object(payload)));
-        }
+            payload.insert("sequence".to_owned(), json!(sequence));
+            Value::Object(payload)
+        });
     }
 
     /// What the core has recorded. `agent`: its record, where it is still there.
@@ -170,14 +175,14 @@ impl<'a> Who<'a> {
 
 /// The payload of a run's end: the whole result, and what it cost where it cost something.
 fn settled(done: &Completion) -> Map<String, Value> {
-    let who = Who {
+    let mut payload = Who {
         session: &done.session,
         parent: done.parent.as_ref(),
         agent_type: &done.agent_type,
         description: &done.description,
         background: done.background,
-    };
-    let mut payload = who.payload();
+    }
+    .payload();
     let mut put = |key: &str, value: Value| payload.insert(key.to_owned(), value);
     put("status", json!(done.status()));
     put("result", json!(done.outcome.text));

@@ -58,14 +58,10 @@ pub(super) enum ChildState {
 }
 
 impl Child {
-    /// Where its transcript is.
+    /// Where its transcript is, also of an agent of an earlier server that has no plan yet.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        self.plan.as_ref().and_then(|plan| plan.file.clone())
-    }
-
-    /// The file that its transcript is in, also of an agent of an earlier server.
-    pub(super) fn transcript_file(&self) -> Option<PathBuf> {
-        self.file().or_else(|| match &self.state {
+        let planned = self.plan.as_ref().and_then(|plan| plan.file.clone());
+        planned.or_else(|| match &self.state {
             ChildState::Away { file } => file.clone(),
             _ => None,
         })
@@ -321,13 +317,11 @@ impl Manager {
                     child.state = ChildState::Away { file: child.file() };
                 }
                 let outcome = Outcome {
-                    status: AgentStatus::Error,
-                    ended_by: EndedBy::Itself,
                     reason: Some(reason),
-                    text: String::new(),
                     error: Some(error.to_owned()),
                     // What it has used is paid for, whatever became of it.
                     usage: progress.usage,
+                    ..Outcome::without_text(AgentStatus::Error, EndedBy::Itself)
                 };
                 self.apply(Input::Settled { agent, run, outcome, progress });
             }

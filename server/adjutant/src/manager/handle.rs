@@ -157,43 +157,18 @@ impl ManagerHandle {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Asks the core; a refusal is an error.
-    fn ask(
+    /// Does what the core answers under a call, in the same turn of the manager's loop. What is refused, before the core is
+    /// asked or by it, is an error.
+    fn asked(
         &self,
-        input: impl FnOnce(CallId) -> Input + Send + 'static,
-    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
-        let (reply, answer) = oneshot::channel();
-        let call = self.next_call();
-        self.post(move |manager| manager.ask(call, input(call), reply));
-        async {
-            match answer.await {
-                Ok(Reply::Refused(refusal)) => Err(refusal.into()),
-                Ok(reply) => Ok(reply),
-                Err(_) => Err(Failure::gone()),
-            }
-        }
-    }
-
-    /// As [`Self::ask`], about an agent that is found in the same turn of the manager's loop.
-    fn ask_about(
-        &self,
-        target: impl Into<Target>,
-        input: impl FnOnce(&mut Manager, CallId, AgentId) -> Result<Input, Failure> + Send + 'static,
+        deed: impl FnOnce(&mut Manager, CallId, oneshot::Sender<Reply>) -> Result<(), Failure> + Send + 'static,
     ) -> impl Future<Output = Result<Reply, Failure>> + Send {
         let (reply, answer) = oneshot::channel();
         let (refused, refusal) = oneshot::channel();
         let call = self.next_call();
-        let target = target.into();
         self.post(move |manager| {
-            let asked = manager.find_target(&target).and_then(|agent| {
-                manager.check_here(&agent)?;
-                input(manager, call, agent)
-            });
-            match asked {
-                Ok(input) => manager.ask(call, input, reply),
-                Err(failure) => {
-                    let _ = refused.send(failure);
-                }
+            if let Err(failure) = deed(manager, call, reply) {
+                let _ = refused.send(failure);
             }
         });
         async {
@@ -203,6 +178,31 @@ impl ManagerHandle {
                 Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
             }
         }
+    }
+
+    /// Asks the core.
+    fn ask(
+        &self,
+        input: impl FnOnce(CallId) -> Input + Send + 'static,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        self.asked(move |manager, call, reply| {
+            manager.ask(call, input(call), reply);
+            Ok(())
+        })
+    }
+
+    /// Asks the core about an agent, which is found first.
+    fn ask_about(
+        &self,
+        target: impl Into<Target>,
+        input: impl FnOnce(CallId, AgentId) -> Input + Send + 'static,
+    ) -> impl Future<Output = Result<Reply, Failure>> + Send {
+        let target = target.into();
+        self.asked(move |manager, call, reply| {
+            let agent = manager.find_target_here(&target)?;
+            manager.ask(call, input(call, agent), reply);
+            Ok(())
+        })
     }
 
     /// Starts an agent that `prepare` prepares in the same turn of the manager's loop.
@@ -210,29 +210,17 @@ impl ManagerHandle {
         &self,
         prepare: impl FnOnce(&mut Manager) -> Result<Prepared, Failure> + Send + 'static,
     ) -> impl Future<Output = Result<Launched, Failure>> + Send {
-        let (reply, answer) = oneshot::channel();
-        let (refused, refusal) = oneshot::channel();
-        let call = self.next_call();
-        self.post(move |manager| match prepare(manager) {
-            Ok(prepared) => manager.spawn(call, prepared, reply),
-            Err(failure) => {
-                let _ = refused.send(failure);
-            }
+        let answer = self.asked(move |manager, call, reply| {
+            let prepared = prepare(manager)?;
+            manager.spawn(call, prepared, reply);
+            Ok(())
         });
-        async {
-            match answer.await {
-                Ok(reply) => launched(reply),
-                Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
-            }
-        }
+        async { launched(answer.await?) }
     }
 
     /// Starts an agent that has been prepared.
     pub(crate) fn spawn(&self, prepared: Prepared) -> impl Future<Output = Result<Launched, Failure>> + Send {
-        let (reply, answer) = oneshot::channel();
-        let call = self.next_call();
-        self.post(move |manager| manager.spawn(call, prepared, reply));
-        async { launched(answer.await.map_err(|_| Failure::gone())?) }
+        self.launch(move |_| Ok(prepared))
     }
 
     /// Gives a settled agent another run.
@@ -241,25 +229,12 @@ impl ManagerHandle {
         agent: impl Into<Target>,
         launch: Launch,
     ) -> impl Future<Output = Result<Launched, Failure>> + Send {
-        let (reply, answer) = oneshot::channel();
-        let (refused, refusal) = oneshot::channel();
-        let call = self.next_call();
         let target = agent.into();
-        self.post(move |manager| {
-            let resumed = manager.find_target(&target).and_then(|agent| {
-                manager.check_here(&agent)?;
-                manager.resume(call, agent, launch, reply)
-            });
-            if let Err(failure) = resumed {
-                let _ = refused.send(failure);
-            }
+        let answer = self.asked(move |manager, call, reply| {
+            let agent = manager.find_target_here(&target)?;
+            manager.resume(call, agent, launch, reply)
         });
-        async {
-            match answer.await {
-                Ok(reply) => launched(reply),
-                Err(_) => Err(refusal.await.unwrap_or_else(|_| Failure::gone())),
-            }
-        }
+        async { launched(answer.await?) }
     }
 
     /// Waits for the end of a run, the latest where none is named.
@@ -295,9 +270,9 @@ impl ManagerHandle {
         text: String,
         author: EndedBy,
     ) -> impl Future<Output = Result<(SteerId, bool), Failure>> + Send {
-        let answer = self.ask_about(agent, move |_, call, agent| {
+        let answer = self.ask_about(agent, move |call, agent| {
             let steer = Steer { id: SteerId::new(ids::unique("steer")), text, author };
-            Ok(Input::Steer { call, agent, steer })
+            Input::Steer { call, agent, steer }
         });
         async {
             match answer.await? {
@@ -313,7 +288,7 @@ impl ManagerHandle {
         agent: AgentId,
         steer: SteerId,
     ) -> impl Future<Output = Result<bool, Failure>> + Send {
-        let answer = self.ask_about(agent, move |_, call, agent| Ok(Input::Unsteer { call, agent, steer }));
+        let answer = self.ask_about(agent, move |call, agent| Input::Unsteer { call, agent, steer });
         async {
             match answer.await? {
                 Reply::Unsteered { withdrawn } => Ok(withdrawn),
@@ -329,7 +304,7 @@ impl ManagerHandle {
         scope: StopScope,
         by: EndedBy,
     ) -> impl Future<Output = Result<Vec<(AgentId, AgentStatus)>, Failure>> + Send {
-        stopped(self.ask_about(agent, move |_, call, agent| Ok(Input::Stop { call, agent, scope, by })))
+        stopped(self.ask_about(agent, move |call, agent| Input::Stop { call, agent, scope, by }))
     }
 
     /// Stops the agents of a session, or of all.
@@ -369,7 +344,6 @@ fn launched(reply: Reply) -> Result<Launched, Failure> {
         Reply::Spawned { agent, run, handle, status, queue_position } => {
             Ok(Launched { agent, run, handle, status, queue_position })
         }
-        Reply::Refused(refusal) => Err(refusal.into()),
         _ => Err(Failure::gone()),
     }
 }

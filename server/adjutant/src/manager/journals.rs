@@ -29,7 +29,7 @@ pub(super) struct Journals {
     /// Announcements in the order in which the core made them.
     waiting: VecDeque<Announcement>,
     /// Announced, but not yet known to be in the client's stream.
-    telling: BTreeMap<u64, Vec<(SessionId, RunKey)>>,
+    telling: BTreeMap<u64, Vec<Told>>,
     last: u64,
     ended: bool,
 }
@@ -66,19 +66,19 @@ impl Journals {
         self.waiting.clear();
         self.ended = true;
     }
-
-    fn keep_told(&self, runs: &[(SessionId, RunKey)], at: Timestamp) {
-        for told in runs {
-            if let Some(journal) = self.open.get(&told.0) {
-                keep_told(journal, std::slice::from_ref(told), at);
-            }
-        }
-    }
 }
 
-fn keep_told(journal: &Journal, runs: &[(SessionId, RunKey)], at: Timestamp) {
-    for (_, (agent, run)) in runs {
-        journal.keep(&Fact::Announced { agent: agent.clone(), run: *run, at });
+/// One run that has been announced, and where that is kept.
+#[derive(Debug)]
+struct Told {
+    session: SessionId,
+    journal: Journal,
+    run: RunKey,
+}
+
+fn keep_told(told: impl IntoIterator<Item = Told>, at: Timestamp) {
+    for Told { session: _, journal, run: (agent, run) } in told {
+        journal.keep(&Fact::Announced { agent, run, at });
     }
 }
 
@@ -91,11 +91,10 @@ impl Manager {
 
     /// Nothing of a session is kept any more: its agents have gone. What was announced of them is on its way to the client.
     pub(super) fn close_journal(&mut self, session: &SessionId) {
-        let now = self.ports.clock.now();
-        for runs in self.journals.telling.values_mut() {
-            let (gone, others): (Vec<_>, Vec<_>) = runs.drain(..).partition(|(of, _)| of == session);
-            *runs = others;
-            self.journals.open.get(session).inspect(|journal| keep_told(journal, &gone, now));
+        for told in self.journals.telling.values_mut() {
+            let (gone, others): (Vec<_>, Vec<_>) = told.drain(..).partition(|told| told.session == *session);
+            *told = others;
+            keep_told(gone, self.ports.clock.now());
         }
         self.journals.open.remove(session);
     }
@@ -139,21 +138,25 @@ impl Manager {
             for params in self.fleet.completed(&ready.completions, ready.partial, ready.group.as_deref()) {
                 self.ports.outbox.send(Outgoing::Completed(params));
             }
-            let runs = ready.completions.into_iter().map(|done| (done.session, (done.agent, done.run)));
-            self.keep_when_told(runs.collect());
+            let told = ready.completions.into_iter().filter_map(|done| {
+                let journal = self.journals.open.get(&done.session)?.clone();
+                Some(Told { session: done.session, journal, run: (done.agent, done.run) })
+            });
+            let told = told.collect();
+            self.keep_when_told(told);
         }
     }
 
-    fn keep_when_told(&mut self, runs: Vec<(SessionId, RunKey)>) {
+    fn keep_when_told(&mut self, told: Vec<Told>) {
         self.journals.last += 1;
         let number = self.journals.last;
-        self.journals.telling.insert(number, runs);
+        self.journals.telling.insert(number, told);
         let (outbox, handle) = (self.ports.outbox.clone(), self.handle.clone());
         self.errand(async move {
             outbox.flushed().await;
             handle.post(move |manager| {
-                let Some(runs) = manager.journals.telling.remove(&number) else { return };
-                manager.journals.keep_told(&runs, manager.ports.clock.now());
+                let told = manager.journals.telling.remove(&number);
+                keep_told(told.into_iter().flatten(), manager.ports.clock.now());
             });
         });
     }
@@ -161,7 +164,6 @@ impl Manager {
     /// At the end of the server: waits until what has been announced is in the client's stream and kept as such.
     pub(super) fn told_and_kept(&mut self) -> impl Future<Output = ()> + Send + use<> {
         let telling = std::mem::take(&mut self.journals.telling);
-        let open = self.journals.open.clone();
         let now = self.ports.clock.now();
         let outbox = self.ports.outbox.clone();
         async move {
@@ -169,10 +171,7 @@ impl Manager {
                 return;
             }
             outbox.flushed().await;
-            let journals = Journals { open, ..Journals::default() };
-            for runs in telling.values() {
-                journals.keep_told(runs, now);
-            }
+            keep_told(telling.into_values().flatten(), now);
         }
     }
 }

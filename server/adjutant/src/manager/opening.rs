@@ -4,7 +4,7 @@ use protocol::ErrorCode;
 use roster::{Input, Steer};
 use session::{Page, PageRequest, Session};
 use tokio::sync::oneshot;
-use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, SteerId, Usage};
+use vocab::{AgentId, AgentStatus, EndReason, EndedBy, Outcome, SteerId};
 
 use super::Manager;
 use super::children::ChildState;
@@ -141,25 +141,15 @@ impl Manager {
 /// The outcome of a run whose session could not be made.
 pub(super) fn failed_setup(failure: &Failure) -> Outcome {
     Outcome {
-        status: AgentStatus::Error,
-        ended_by: EndedBy::Itself,
         reason: Some(EndReason::Setup),
-        text: String::new(),
         error: Some(failure.to_string()),
-        usage: Usage::default(),
+        ..Outcome::without_text(AgentStatus::Error, EndedBy::Itself)
     }
 }
 
 /// The outcome of a run that was cancelled before it had a session. Who cancelled it is known to the core.
 pub(super) fn cancelled() -> Outcome {
-    Outcome {
-        status: AgentStatus::Stopped,
-        ended_by: EndedBy::Parent,
-        reason: None,
-        text: String::new(),
-        error: None,
-        usage: Usage::default(),
-    }
+    Outcome::without_text(AgentStatus::Stopped, EndedBy::Parent)
 }
 
 /// What a run is told whose predecessor has not ended.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use protocol::{ErrorCode, SessionAbortResult, SessionInfo, WithdrawnText};
 use roster::{AgentRecord, Input, Owner};
+use session::storage::SessionPaths;
 use session::{
     Prompt, PromptAnswer, RunOutcome, SessionHandle, SteerAuthor, SteerReceipt, SteerRequest, Withdrawal,
 };
@@ -22,6 +23,8 @@ use crate::ids;
 use crate::launch::{LaunchContext, run_limits};
 use crate::parent::{self, Opened};
 
+/// How long a journal that is read waits for what is still to be written.
+const WRITER_LIMIT: Duration = Duration::from_secs(1);
 /// How long the opening of a session waits until this server has let go of it.
 const CLOSING_LIMIT: Duration = Duration::from_secs(5);
 
@@ -198,6 +201,7 @@ impl Manager {
             return Ok(id.clone());
         }
         let must_exist = matches!(open.resume, Some(Resume::Id(_)));
+        let named = wanted.is_some();
         let id = wanted.unwrap_or_else(|| SessionId::new(ids::unique("s")));
         let (known, held) = (self.roster.limits(&id).is_some(), self.restored.lock_of(&id));
         let cancel = self.process.child_token();
@@ -228,13 +232,12 @@ impl Manager {
             (context.limits(), context.files.clone(), context.workspace.settings.clone())
         };
         if let Some(files) = files.filter(|_| !known) {
-            self.restore_agents(&id, &files);
-            self.open_journal(&id, &files);
+            self.take_agents(&id, &files, named);
         }
         self.apply(Input::OpenSession { session: id.clone(), limits });
         // What its agents used under an earlier server counts towards its limit, as what it used itself does.
-        let agents = self.roster.agents().filter(|agent| agent.session == id);
-        agents.for_each(|agent| built.context.borrow().ledger.remember(agent.usage()));
+        let ledger = built.context.borrow().ledger.clone();
+        self.roster.agents_of(&id).for_each(|agent| ledger.remember(agent.usage()));
         let handle = built.handle;
         if open.listener.is_some() {
             handle.watch(true);
@@ -257,6 +260,16 @@ impl Manager {
             self.lifecycle.loaded(&settings);
         }
         Ok(id)
+    }
+
+    /// Keeps what becomes of a session's agents, and takes over those that it has had: only a `named` one can have any.
+    fn take_agents(&mut self, session: &SessionId, files: &SessionPaths, named: bool) {
+        if named {
+            // What this server has written of a session that it closed must be there to be read.
+            self.ports.workspaces.writer().flush_within(WRITER_LIMIT);
+            self.restore_agents(session, files);
+        }
+        self.open_journal(session, files);
     }
 
     /// Waits until a session is there, or cannot be had.

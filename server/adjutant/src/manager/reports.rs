@@ -75,7 +75,7 @@ impl Manager {
     pub(crate) fn file_of_cut_text(&self, agent: &AgentId, run: u32) -> Option<PathBuf> {
         let record = self.roster.agent(agent)?;
         let cut = record.completion_of(run).is_some_and(|done| done.text_cut);
-        self.children.get(agent).filter(|_| cut)?.transcript_file()
+        self.children.get(agent).filter(|_| cut)?.file()
     }
 
     /// Grows with every change of any agent.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use protocol::{AgentSummary, ErrorCode};
 use roster::{Input, Launch, RestoredAgent, Roster};
@@ -25,9 +25,6 @@ use crate::projection;
 
 /// Journals that are looked at when a server starts, the newest: each that is taken over holds a descriptor.
 const MOST_JOURNALS: usize = 500;
-
-/// How long a journal that is read waits for what is still to be written.
-const WRITER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Sessions of earlier servers, and of other ones.
 #[derive(Debug, Default)]
@@ -130,8 +127,6 @@ impl Manager {
 
     /// Puts the agents of a session's journal, whose lock this server has, into the roster; how many there are.
     pub(super) fn restore_agents(&mut self, session: &SessionId, paths: &SessionPaths) -> usize {
-        // What this server has written of a session that it closed must be there to be read.
-        self.ports.workspaces.writer().flush_within(WRITER_LIMIT);
         let read = match journal::take_over(paths, self.ports.clock.now()) {
             Ok(Some(read)) => read,
             Ok(None) => return 0,

@@ -74,6 +74,13 @@ impl Manager {
         }
     }
 
+    /// The same, where it belongs to this server.
+    pub(super) fn find_target_here(&mut self, target: &Target) -> Result<AgentId, Failure> {
+        let agent = self.find_target(target)?;
+        self.check_here(&agent)?;
+        Ok(agent)
+    }
+
     pub(super) fn child_handle(&self, agent: &AgentId) -> Option<&SessionHandle> {
         match &self.children.get(agent)?.state {
             ChildState::Running { handle, .. } => Some(handle),

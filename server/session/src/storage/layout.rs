@@ -2,12 +2,13 @@
 //! transcripts/<agent id>.<run>.jsonl,plans/<hash>.json}`.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use super::StorageError;
@@ -114,6 +115,22 @@ impl SessionPaths {
     /// One run of an agent, for people and other programs; nothing is read back from it.
     pub fn transcript_file(&self, agent_id: &str, run: u32) -> Result<PathBuf, StorageError> {
         Ok(self.folder.join("transcripts").join(format!("{}.{run}.jsonl", file_name(agent_id)?)))
+    }
+}
+
+/// Opens a file to append to, for nobody but the user. It and its folder are made where they are missing; a link is not
+/// followed.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(folder) = path.parent() {
+                private_dir(folder)?;
+            }
+            options.open(path)
+        }
+        opened => opened,
     }
 }
 

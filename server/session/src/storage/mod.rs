@@ -13,7 +13,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use layout::{SessionPaths, SessionsDir};
+pub use layout::{SessionPaths, SessionsDir, open_to_append};
 pub use list::{SessionSummary, list};
 pub(crate) use load::parse_entry;
 pub use load::{LoadReport, LoadedSession, load_lines, load_session};

@@ -4,17 +4,15 @@
 //! no room leaves a gap, which the file's owner marks.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
-
-use super::layout::private_dir;
+use super::layout::open_to_append;
 use super::writer::{DiskNews, Done, Durability, FileKey, Gap, Job};
 
 /// Files that are open at one time: children and their sockets may be 10,000, descriptors are not.
@@ -298,20 +296,7 @@ fn is_removed(file: &File) -> bool {
 }
 
 fn open(key: &FileKey) -> io::Result<OpenFile> {
-    let options = || {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        options
-    };
-    let file = match options().open(&key.path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(folder) = key.path.parent() {
-                private_dir(folder)?;
-            }
-            options().open(&key.path)?
-        }
-        opened => opened?,
-    };
+    let file = open_to_append(&key.path)?;
     let len = file.metadata()?.len();
     Ok(OpenFile { number: key.number, file, len })
 }
